@@ -1,5 +1,6 @@
 import type { ConversationOwner, Refusal } from './conversation.ts'
 import type { Limits } from './limits.ts'
+import type { Signer } from './signer.ts'
 
 /** What is known of a conversation that has been made of some parts of a copy, and that nobody can use yet. */
 export interface UnfinishedRestore {
@@ -45,6 +46,8 @@ export interface BackupPorts {
   readonly countBytes: (owner: ConversationOwner, bytes: number, until: number) => Promise<Refusal | undefined>
   /** The limits of the edge. */
   readonly limits: Limits
+  /** Signs copies; undefined for an edge without a secret. */
+  readonly signer: Signer | undefined
   readonly alarms: {
     create(owner: ConversationOwner, init: () => void): Promise<void>
     restore(): Promise<void>

@@ -39,10 +39,18 @@ export interface CopyPlace {
   readonly shape?: string
 }
 
+/** Asks for a part of a copy. */
+export interface CopyRequest {
+  readonly do: 'copy'
+  readonly from: CopyPlace | 'start'
+  /** The conversation, as the signature of the part names it. */
+  readonly subject: { readonly tenant: string; readonly id: string }
+}
+
 /** A part of a copy that a conversation is to be made of. */
 export interface RestoreRequest {
   readonly do: 'restore'
-  /** The part, as earlier versions call it. */
+  /** The part, as earlier versions call it. Its memory is released. */
   readonly copy: Uint8Array<ArrayBuffer>
   /** The caller who brings it. */
   readonly caller: Caller
@@ -56,20 +64,24 @@ export interface RestoreRequest {
 }
 
 /**
- * What is asked of a conversation. `copy`: an exact copy of it, or with `from` a part of one: the first for `start`.
+ * What is asked of a conversation. `copy`: a part of an exact copy of it, the first for `start`; an earlier version of the
+ * edge names none, and gets all of it.
  * `restore`: it is made of a copy, part by part, and cannot be used before the last; runs that had not ended are cancelled
  * in it. `rewind`: it is taken back to a time in epoch milliseconds; runs under way are cancelled, and the object restarts.
  */
 export type BackupRequest =
-  | { readonly do: 'copy'; readonly from?: CopyPlace | 'start' }
+  | CopyRequest
+  | { readonly do: 'copy'; readonly from?: never }
   | RestoreRequest
   | { readonly do: 'rewind'; readonly at: number }
 
 export interface BackupReply {
-  /** The copy, or the part of it, that was asked for. */
+  /** The part that was asked for, signed. It is not a value, since those of RPC stay in memory until they are collected. */
+  readonly stream?: ReadableStream<Uint8Array>
+  /** Where the next part begins; absent for the last. */
+  readonly next?: CopyPlace
+  /** A copy for an earlier version of the edge, or from one of the object: in one part, and not signed. */
   readonly copy?: Uint8Array<ArrayBuffer>
-  /** Where the next part begins; absent for the last. The edge adds the digest. */
-  readonly next?: Omit<CopyPlace, 'digest'>
   /** The number of the last part that is restored, if the conversation needs others. */
   readonly part?: number
   /** Whether the parts that are restored count as made by this deployment. */

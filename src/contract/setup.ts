@@ -16,6 +16,7 @@ import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { ScheduleService } from './schedule.ts'
 import type { SecretFilter } from './secrets.ts'
+import type { Signer } from './signer.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -154,10 +155,4 @@ export function setupOf<Env extends object>(makeSetup: MakeSetup<Env>, env: Env)
   const setup = setups.get(env) ?? makeSetup(env)
   setups.set(env, setup)
   return setup
-}
-
-/** Signs texts with a secret of the deployment, and recognises what it has signed. */
-export interface Signer {
-  sign(text: string): Promise<string>
-  isSigned(text: string, signature: string): Promise<boolean>
 }

@@ -166,7 +166,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       await removeChildren(this.#family, store.children.since(since))
     }
     const countBytes: BackupPorts['countBytes'] = (...size) => countUnlisted(this.#setup, ...size)
-    const own = { ctx: this.ctx, store, alarms: this.#alarms, limits: this.#setup.config.limits }
+    const { config, copySigner: signer } = this.#setup
+    const own = { ctx: this.ctx, store, alarms: this.#alarms, limits: config.limits, signer }
     const ports = { ...own, life: () => this.#life(), cancelAll, countBytes }
     return this.#setup.backups?.(request, ports) ?? UNKNOWN
   }

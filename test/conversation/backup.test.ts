@@ -97,7 +97,8 @@ describe('a copy of a conversation', () => {
     const caller = { tenant: 'acme', scopes: ['chat'] }
     for (const isSigned of [true, false]) {
       const to = new TestConversation(() => say('Done.'))
-      expect(await to.object.backup({ do: 'restore', id: 'conv_1', caller, copy, isSigned })).toEqual({ ok: true })
+      const request = { do: 'restore', id: 'conv_1', caller, copy: copy.slice(), isSigned } as const
+      expect(await to.object.backup(request)).toEqual({ ok: true })
       expect(await to.object.record(runId('a'), 0)).toMatchObject({ record: { status: 'cancelled' } })
       expect(await to.object.retry(runId('a'))).toMatchObject({ ok: false, code: 'run_not_parked' })
       expect(to.requests).toEqual([])

@@ -18,7 +18,7 @@ function tables(rows: readonly ForgedRow[]): Record<string, unknown[]> {
   const database = new DatabaseSync(':memory:')
   const storage = memoryStorage(database)
   migrate(storage)
-  const written = writeTables(storage, new TextEncoder().encode(copyOf('c', rows)))
+  const written = writeTables(storage, new Uint8Array(Buffer.from(copyOf('c', rows))))
   takeOver(storage, OWNER, written)
   const names = ['meta', 'toolsets', 'runs', 'events', 'messages', 'chunks', 'wholes', 'quarantine', 'joined']
   const content = names.map((name) => [name, database.prepare(`SELECT * FROM ${name}`).all().map(parsed)] as const)

@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import type { BackupReply, CopyPlace } from '../../src/contract/backup.ts'
+import type { Reply } from '../../src/contract/conversation.ts'
 import { say } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -31,7 +33,7 @@ test('a copy is made no faster than it is read', async () => {
   expect(counts.map((count, index) => count - index <= 2)).toEqual(counts.map(() => true))
 })
 
-test('workerd gets the memory of each part back once it has passed it on', async () => {
+test('the object gives the memory of each part back once workerd has passed it on', async () => {
   const edge = await longTalk()
   const expected = await (await edge.fetch('/backups/c')).text()
   const pieces: Uint8Array[] = []
@@ -40,18 +42,39 @@ test('workerd gets the memory of each part back once it has passed it on', async
     constructor() {
       super({
         transform: (piece, controller) => {
-          expect(pieces.every(({ buffer }) => 'detached' in buffer && buffer.detached)).toBe(true)
           pieces.push(piece)
           controller.enqueue(piece.slice())
         },
       })
     }
   }
+  const [object] = edge.objects.values()
+  if (!object) throw new Error('There is no conversation')
   vi.stubGlobal('IdentityTransformStream', Identity)
-  const copy = await (await edge.fetch('/backups/c')).text()
+  let copy = ''
+  for (let from: CopyPlace | 'start' | undefined = 'start'; from;) {
+    const reply: Reply<BackupReply> = await object.backup({ do: 'copy', from, subject: { tenant: 'acme', id: 'c' } })
+    if (!reply.ok) throw new Error(reply.message)
+    copy += await new Response(reply.stream).text()
+    expect(pieces.map(({ buffer }) => 'detached' in buffer && buffer.detached)).toEqual(pieces.map(() => true))
+    from = reply.next
+  }
   const withoutMark = (text: string) => text.replaceAll(/,"(?:next|signature)":"[^"]*"/g, '')
   expect(withoutMark(copy) === withoutMark(expected)).toBe(true)
   expect(pieces.length).toBeGreaterThan(5)
+})
+
+test('an edge signs what an object of an earlier version has copied', async () => {
+  const copySigner = { sign: async (text: string) => `of ${text}`, isSigned: async () => true }
+  const edge = keptEdge({ script: [], setup: { copySigner } })
+  await edge.post('/conversations', { id: 'c' })
+  const expected = await (await edge.fetch('/backups/c')).text()
+  const [object] = edge.objects.values()
+  if (!object) throw new Error('There is no conversation')
+  const { copy } = (await object.backup({ do: 'copy' })) as BackupReply
+  vi.spyOn(object, 'backup').mockResolvedValue({ ok: true, ...(copy && { copy }) })
+  expect(expected).toMatch(/"signature":"of local [\da-f]{64}"\}\n$/)
+  expect(await (await edge.fetch('/backups/c')).text()).toBe(expected)
 })
 
 test('a fork whose messages could not all be copied is removed', async () => {

@@ -582,7 +582,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a copy counts as made by the edge only if it is signed',
-    file: 'http/runs/copy-signature.ts',
+    file: 'wire/client/copy-signature.ts',
     text: "const isOwn = typeof signature === 'string' && ",
     replacement:
       "if (typeof signature !== 'string') return { digest, isSigned: true, isLast: next === undefined }\n  const isOwn = ",
@@ -590,31 +590,38 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a signature is that of a copy of this conversation',
-    file: 'http/runs/copy-signature.ts',
+    file: 'wire/client/copy-signature.ts',
     text: " && head['id'] === subject.id",
     replacement: '',
     test: 'conversation/backup.test.ts',
   },
   {
     control: 'a signature is that of a copy of this tenant',
-    file: 'http/runs/copy-signature.ts',
+    file: 'wire/client/copy-signature.ts',
     text: ': `${tenant} ${digest}`',
     replacement: ': `${digest}`',
     test: 'conversation/backup.test.ts',
   },
   {
     control: 'a signature of a part says whether the part is the last one',
-    file: 'http/runs/copy-signature.ts',
+    file: 'wire/client/copy-signature.ts',
     text: "${JSON.stringify(end['next'] ?? '')}",
     replacement: '',
     test: 'conversation/copy-parts.test.ts',
   },
   {
     control: 'a copy goes on only at a place that the edge has given',
-    file: 'http/runs/copy-signature.ts',
+    file: 'wire/client/copy-signature.ts',
     text: 'if (signer && !(await signer.isSigned(placeText(payload, subject), signature))) return undefined',
     replacement: '',
     test: 'conversation/copy-parts.test.ts',
+  },
+  {
+    control: 'a long text of a copy names no parts of another',
+    file: 'conversation/backup/lines.ts',
+    text: 'first !== AT && first !== BACKSLASH',
+    replacement: 'first !== undefined',
+    test: 'conversation/copy-lines.test.ts',
   },
   {
     control: 'a part of a copy follows the part before it',

@@ -1,12 +1,14 @@
-import { type BackupReply, type CopyPlace, MOST_PART_BYTES, type RestoreRequest } from '../../contract/backup.ts'
+import { type BackupReply, type CopyRequest, MOST_PART_BYTES, type RestoreRequest } from '../../contract/backup.ts'
+import { releaseBytes } from '../../contract/byte-buffer.ts'
 import type { BackupPorts, UnfinishedRestore } from '../../contract/backup-ports.ts'
 import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { ConversationBackups } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { signCopy } from '../../wire/client/copy-signature.ts'
 import { refusalOf, refuseGone, UNKNOWN } from '../run/cancel-run.ts'
 import { copyTables, faultOfCopy, writeTables } from './copy.ts'
-import { copyPart, holds, markOf, PART_BYTES } from './copy-part.ts'
+import { type CopiedPart, copyPart, holds, markOf, PART_BYTES } from './copy-part.ts'
 import { type PartHead, partHead, writePart } from './read-part.ts'
 import { takeOver, takeOverPart } from './take-over.ts'
 
@@ -15,29 +17,56 @@ const UNFINISHED_MS = 24 * 60 * 60 * 1000
 
 /** Copies a conversation, restores one from a copy, or rewinds it to an earlier time. */
 export const backUpConversation: ConversationBackups = async (request, ports) => {
-  if (request.do === 'copy') return copy(request.from, ports)
-  return request.do === 'restore' ? restore(request, ports) : rewind(request.at, ports)
+  if (request.do === 'restore') return restore(request, ports)
+  if (request.do === 'rewind') return rewind(request.at, ports)
+  const { store, life } = ports
+  if (life() !== 'open') return life() === 'deleted' ? refuseGone(store) : UNKNOWN
+  return request.from === undefined ? copyWhole(ports) : copyFrom(request, ports)
 }
 
-/** Without `from`, an earlier version of the edge asks, which knows no parts. */
-function copy(
-  from: CopyPlace | 'start' | undefined,
-  { ctx: { storage }, store, life }: BackupPorts,
-): Reply<BackupReply> {
-  if (life() !== 'open') return life() === 'deleted' ? refuseGone(store) : UNKNOWN
+function copyWhole({ ctx, store }: BackupPorts): Reply<BackupReply> {
+  const copy = copyTables(ctx.storage, ownerOf(store).id, MOST_PART_BYTES)
+  if (copy) return { ok: true, copy }
+  return refusalOf('copy_too_large', 'A copy of this conversation would have more than 30 MiB.')
+}
+
+async function copyFrom({ from, subject }: CopyRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
+  const { ctx, store, signer } = ports
+  const { id, created } = ownerOf(store)
+  if (from !== 'start' && !holds(ctx.storage.sql, store, from.mark, created)) return CHANGED
+  const part = from === 'start' ? firstPart(ports) : copyPart(ctx.storage, id, from)
+  if (!part) return CHANGED
+  const { body, lastLine, next } = await signCopy(part, subject, signer)
+  return { ok: true, stream: streamOf(body, lastLine), ...(next && { next }) }
+}
+
+function firstPart({ ctx: { storage }, store }: BackupPorts): CopiedPart | undefined {
+  const { id, created } = ownerOf(store)
+  const copy = copyTables(storage, id, PART_BYTES)
+  if (copy) return { copy }
+  const mark = markOf(storage.sql, store, created)
+  return copyPart(storage, id, { mark, part: 1, digest: '', table: 'meta', after: [], texts: 0 })
+}
+
+function ownerOf(store: BackupPorts['store']): { readonly id: string; readonly created: number } {
   const owner = store.meta('owner')
   const { id = '', created = 0 } = isObject(owner) ? owner : {}
-  if (from === undefined || from === 'start') {
-    const bytes = copyTables(storage, String(id), from ? PART_BYTES : MOST_PART_BYTES)
-    if (bytes) return { ok: true, copy: bytes }
-    if (!from) return refusalOf('copy_too_large', 'A copy of this conversation would have more than 30 MiB.')
-  } else if (!holds(storage.sql, store, from.mark, Number(created))) return CHANGED
-  const place =
-    from === 'start'
-      ? { mark: markOf(storage.sql, store, Number(created)), part: 1, digest: '', table: 'meta', after: [], texts: 0 }
-      : from
-  const part = copyPart(storage, String(id), place)
-  return part ? { ok: true, copy: part.bytes, ...(part.next && { next: part.next }) } : CHANGED
+  return { id: String(id), created: Number(created) }
+}
+
+/** Makes a stream of pieces, whose memory is released as each was read. */
+function streamOf(...pieces: Uint8Array<ArrayBuffer>[]): ReadableStream<Uint8Array> {
+  // Only workerd has copied what a reader gets.
+  if (typeof IdentityTransformStream === 'undefined') return new Blob(pieces).stream()
+  const { readable, writable } = new IdentityTransformStream()
+  const write = async () => {
+    const writer = writable.getWriter()
+    for (const piece of pieces) await writer.write(piece).finally(() => releaseBytes(piece))
+    await writer.close()
+  }
+  // The reader may go away.
+  write().catch(() => {})
+  return readable
 }
 
 const CHANGED = refusalOf(
@@ -47,10 +76,14 @@ const CHANGED = refusalOf(
 
 /** Makes a conversation of a copy, or adds a part of a copy to one that nobody can use before the last part. */
 async function restore(request: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
-  const head = partHead(request.copy)
-  return head && request.digest !== undefined
-    ? restorePart({ ...request, digest: request.digest }, head, ports)
-    : restoreWhole(request, ports)
+  const { copy, digest } = request
+  try {
+    const head = partHead(copy)
+    if (head && digest !== undefined) return await restorePart({ ...request, digest }, head, ports)
+    return await restoreWhole(request, ports)
+  } finally {
+    releaseBytes(copy)
+  }
 }
 
 async function restoreWhole(request: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {

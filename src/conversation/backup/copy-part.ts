@@ -2,16 +2,14 @@ import { type CopyMark, type CopyPlace, PARTS_FORMAT } from '../../contract/back
 import { runOfCall } from '../../contract/id.ts'
 import { chunkName } from '../store/database.ts'
 import { MESSAGES_A_RUN, positionOf } from '../store/messages.ts'
-import { COPIED_TABLES, KEYS, Lines, OWN_META, type TableRow } from './copy.ts'
+import { COPIED_TABLES, KEYS, OWN_META, type TableRow } from './copy.ts'
+import { LineWriter, LongText, SHORT_BYTES } from './lines.ts'
 import { positionOfNotes } from '../../loop/window/notes.ts'
 
-/**
- * The size of a part in bytes, which its last line may exceed. A part is held in memory a few times over: as lines, as
- * bytes, on its way to the edge, and there.
- */
+/** The size of a part in bytes, which its last line may exceed. A part is held in memory until it was read. */
 export const PART_BYTES = 4 * 1024 * 1024
 
-/** The rows that are read at a time. A row has at most 170,000 characters in each of its texts. */
+/** The rows that are read at a time, without their long texts. */
 const PAGE = 16
 
 /** The tables in the order in which they are copied: runs before what belongs to them. */
@@ -60,10 +58,10 @@ export function holds(sql: SqlStorage, store: Pick<MarkedStore, 'meta'>, mark: C
   return mark.created === created && !isReplaced && lastRun(sql, mark.place) === mark.run
 }
 
-/** A part of a copy. `next`: where the part after it begins; undefined if it is the last. */
-interface CopiedPart {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly next: Omit<CopyPlace, 'digest'> | undefined
+/** A part of a copy. `next`: where the part after it begins; absent for the last. */
+export interface CopiedPart {
+  readonly copy: Uint8Array<ArrayBuffer>
+  readonly next?: Omit<CopyPlace, 'digest'>
 }
 
 /**
@@ -79,27 +77,28 @@ export function copyPart(
   const { mark, part, digest } = from
   const first = ORDER.findIndex((table) => table === from.table)
   if (first === -1) return undefined
-  const lines = new Lines()
+  const lines = new LineWriter()
   lines.push({ type: 'conversation', format: PARTS_FORMAT, id, part, ...(part > 1 && { after: digest }) })
   let count = 0
   let { after, texts } = from
-  const push = (line: object) => {
-    lines.push(line)
-    count += 1
-  }
   const end = (next?: Pick<CopyPlace, 'table' | 'after' | 'texts' | 'shape'>): CopiedPart => {
     lines.push({ type: 'end', rows: count })
-    return { bytes: lines.join(), next: next && { mark, part: part + 1, ...next } }
+    return { copy: lines.end(), ...(next && { next: { mark, part: part + 1, ...next } }) }
   }
   for (const table of ORDER.slice(first)) {
     for (const row of rowsAfter(sql, table, { mark, after })) {
-      const columns = (COPIED_TABLES.get(table) ?? []).map((column) => row[column] ?? null)
-      const contents = columns.map((column) => new LongText(sql, column))
-      if (texts > 0 && shapeOf(contents) !== from.shape) return undefined
-      const pending = linesOf(contents)
-      for (; texts < pending.length && lines.bytes < PART_BYTES; texts++) push(pending[texts]?.() ?? {})
-      if (lines.bytes >= PART_BYTES) return end({ table, after, texts, ...(texts > 0 && { shape: shapeOf(contents) }) })
-      push({ type: 'row', table, values: contents.map((content) => content.value) })
+      const columns = (COPIED_TABLES.get(table) ?? []).map((name) => new Column(sql, table, name, row))
+      if (texts > 0 && shapeOf(columns) !== from.shape) return undefined
+      const pending = columns.flatMap((column) =>
+        Array.from({ length: column.parts }, (_, at) => () => column.push(lines, at)),
+      )
+      for (; texts < pending.length && lines.bytes < PART_BYTES; texts++, count++) pending[texts]?.()
+      if (lines.bytes >= PART_BYTES) return end({ table, after, texts, ...(texts > 0 && { shape: shapeOf(columns) }) })
+      lines.pushRow(
+        table,
+        columns.map((column) => column.value()),
+      )
+      count += 1
       after = (KEYS.get(table) ?? []).map((key) => row[key] ?? '')
       texts = 0
     }
@@ -109,22 +108,24 @@ export function copyPart(
   return end()
 }
 
-/** A column whose text may be in parts, which have lines of their own in a copy. */
-class LongText {
-  /** What the row has in its place. */
-  readonly value: unknown
+/** A column of a row. Its text may be in parts, which have lines of their own in a copy. */
+class Column {
   readonly parts: number
   readonly #sql: SqlStorage
+  readonly #table: Table
+  readonly #name: string
+  readonly #row: TableRow
+  /** That of its parts; 0 if it has none. */
   readonly #id: number
 
-  /** A text of which parts are missing is lost, and copied as an empty one. */
-  constructor(sql: SqlStorage, column: string | number | null) {
-    const { id = 0, parts = 0 } = (typeof column === 'string' && chunkName(column)) || {}
-    const isComplete = parts > 0 && countParts(sql, id) === parts
+  constructor(sql: SqlStorage, table: Table, name: string, row: TableRow) {
+    const { id = 0, parts = 0 } = chunkName(String(row[name])) ?? {}
     this.#sql = sql
+    this.#table = table
+    this.#name = name
+    this.#row = row
     this.#id = id
-    this.parts = isComplete ? parts : 0
-    this.value = isComplete ? { parts } : id > 0 ? '' : column
+    this.parts = parts > 0 && countParts(sql, id) === parts ? parts : 0
   }
 
   get shape(): string {
@@ -132,24 +133,43 @@ class LongText {
     return `${this.#id}/${this.#sql.exec<{ length: number | null }>(query, this.#id).one().length}`
   }
 
-  line(part: number): object {
-    const query = 'SELECT text FROM chunks WHERE id = ? AND part = ?'
-    const { text } = this.#sql.exec<{ text: string }>(query, this.#id, part).one()
-    return { type: 'text', text, ...(part + 1 < this.parts && { more: true }) }
+  /** Adds the line of a part. */
+  push(lines: LineWriter, part: number): void {
+    lines.pushText(this.#read('text', 'chunks', { id: this.#id, part }), part + 1 < this.parts)
+  }
+
+  /** Returns what the row has. A text of which parts are missing is lost, and copied as an empty one. */
+  value(): unknown {
+    if (this.parts > 0) return { parts: this.parts }
+    if (this.#id > 0) return ''
+    const value: unknown = this.#row[this.#name] ?? null
+    return typeof value === 'object' && value !== null ? this.#read(this.#name, this.#table, this.#row) : value
+  }
+
+  #read(column: string, table: string, row: TableRow): LongText {
+    const keys = KEYS.get(table) ?? []
+    const where = keys.map((key) => `${key} = ?`).join(' AND ')
+    const query = `SELECT CAST(json_quote(${column}) AS BLOB) AS json FROM ${table} WHERE ${where}`
+    const { json } = this.#sql.exec<{ json: ArrayBuffer }>(query, ...keys.map((key) => row[key])).one()
+    return new LongText(new Uint8Array(json))
   }
 }
 
+/** Returns the columns to read of a table: for a long text an empty blob, for any other blob an empty text. */
+function columnsOf(table: Table): string {
+  const short = (column: string) => `CASE WHEN typeof(${column}) = 'blob' THEN ''
+    WHEN octet_length(${column}) > ${SHORT_BYTES} THEN zeroblob(0) ELSE ${column} END AS ${column}`
+  const keys = KEYS.get(table) ?? []
+  return (COPIED_TABLES.get(table) ?? []).map((name) => (keys.includes(name) ? name : short(name))).join(', ')
+}
+
 /** Returns a text by which it is noticed that one of the long texts of a row was rewritten. */
-function shapeOf(contents: readonly LongText[]): string {
-  return contents.map((content) => content.shape).join()
+function shapeOf(columns: readonly Column[]): string {
+  return columns.map((column) => column.shape).join()
 }
 
 function countParts(sql: SqlStorage, id: number): number {
   return sql.exec<{ count: number }>('SELECT count(*) AS count FROM chunks WHERE id = ?', id).one().count
-}
-
-function linesOf(contents: readonly LongText[]): readonly (() => object)[] {
-  return contents.flatMap((content) => Array.from({ length: content.parts }, (_, part) => () => content.line(part)))
 }
 
 /** The end of the rows to read, and the key after which to begin; empty for all. */
@@ -212,8 +232,7 @@ function placeOf(sql: SqlStorage, run: string | number | null | undefined): numb
 /** Reads the rows of a table in the order of its key. */
 function* pagesOf(sql: SqlStorage, table: Table, { after }: Range): Generator<TableRow> {
   const [key = ''] = KEYS.get(table) ?? []
-  const columns = (COPIED_TABLES.get(table) ?? []).join(', ')
-  const query = `SELECT ${columns} FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PAGE}`
+  const query = `SELECT ${columnsOf(table)} FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PAGE}`
   const isText = table === 'meta' || table === 'joined' || table === 'wholes'
   for (let [at, isLast] = [after[0] ?? (isText ? '' : -1), false]; !isLast;) {
     const rows = sql.exec<TableRow>(query, at).toArray()
@@ -229,7 +248,7 @@ function* pagesOf(sql: SqlStorage, table: Table, { after }: Range): Generator<Ta
 function* eventsAfter(sql: SqlStorage, { mark, after }: Range, open: OpenRuns): Generator<TableRow> {
   const [run, number] = after
   let first = Number(number ?? -1)
-  const query = `SELECT run, first, last, lines FROM events WHERE run = ? AND first > ? ORDER BY first LIMIT ${PAGE}`
+  const query = `SELECT ${columnsOf('events')} FROM events WHERE run = ? AND first > ? ORDER BY first LIMIT ${PAGE}`
   for (const { id, place } of runsFrom(sql, run === undefined ? 0 : (placeOf(sql, run) ?? 0), mark.place)) {
     const [last = Infinity] = open.get(place) ?? []
     for (let isLast = false; !isLast;) {

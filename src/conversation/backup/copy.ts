@@ -1,7 +1,9 @@
 import { PARTS_FORMAT, WHOLE_FORMAT } from '../../contract/backup.ts'
-import { isObject, type JsonObject, parseJson } from '../../contract/json.ts'
+import { releaseBytes } from '../../contract/byte-buffer.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { chunkName, Chunks } from '../store/database.ts'
+import { type CopiedValue, linesOf, LineWriter, LongText, readLine } from './lines.ts'
 
 /**
  * The tables of a copy with their columns, in the order in which they are written. Notices are left out, since the
@@ -39,23 +41,29 @@ export function copyTables(
   id: string,
   most: number,
 ): Uint8Array<ArrayBuffer> | undefined {
-  const lines = new Lines()
+  const lines = new LineWriter()
   lines.push({ type: 'conversation', format: WHOLE_FORMAT, id })
   let rows = 0
   for (const [table, columns] of COPIED_TABLES) {
     for (const row of sql.exec(`SELECT ${columns.join(', ')} FROM ${table}`)) {
       if (table === 'meta' && OWN_META.has(row['key'])) continue
-      lines.push({ type: 'row', table, values: columns.map((column) => row[column]) })
+      lines.pushRow(
+        table,
+        columns.map((column) => row[column]),
+      )
       rows += 1
-      if (lines.bytes > most) return undefined
+      if (lines.bytes > most) {
+        releaseBytes(lines.end())
+        return undefined
+      }
     }
   }
   lines.push({ type: 'end', rows })
-  return lines.join()
+  return lines.end()
 }
 
 /** Returns what is wrong with a copy, or undefined. */
-export function faultOfCopy(copy: Uint8Array): string | undefined {
+export function faultOfCopy(copy: Uint8Array<ArrayBuffer>): string | undefined {
   try {
     for (const _ of rowsOf(copy)) continue
     return undefined
@@ -71,7 +79,7 @@ export type WrittenRows = ReadonlyMap<string, readonly TableRow[]>
 export type TableRow = Readonly<Record<string, string | number | null>>
 
 /** Writes a copy into empty tables. Throws an Error that says what is wrong with it. */
-export function writeTables({ sql }: Pick<DurableObjectStorage, 'sql'>, copy: Uint8Array): WrittenRows {
+export function writeTables({ sql }: Pick<DurableObjectStorage, 'sql'>, copy: Uint8Array<ArrayBuffer>): WrittenRows {
   const writer = new RowWriter(sql)
   for (const row of rowsOf(copy)) writer.add(row)
   return writer.rows
@@ -93,19 +101,36 @@ export class RowWriter {
   /** Throws an Error that names the line if the row cannot be stored, such as one that is there already. */
   add({ number, table, values }: CopiedRow): void {
     const columns = COPIED_TABLES.get(table) ?? []
-    const marks = columns.map(() => '?').join(', ')
+    const marks = values.map((value) => (value instanceof LongText ? TEXT_OF_JSON : '?')).join(', ')
     const keys = KEYS.get(table) ?? []
     const query = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks}) RETURNING ${keys.join(', ')}`
-    try {
-      const written = this.#sql.exec<TableRow>(query, ...values).toArray()
-      const rows = this.#rows.get(table) ?? []
-      rows.push(...written)
-      this.#rows.set(table, rows)
-    } catch (error) {
-      throw new Error(`line ${number} cannot be stored: ${messageOf(error)}`, { cause: error })
-    }
+    const rows = this.#rows.get(table) ?? []
+    rows.push(...writeLine(this.#sql, number, query, values))
+    this.#rows.set(table, rows)
   }
 }
+
+/**
+ * Performs the statement that stores a line, and returns its rows. For a long text the statement has `TEXT_OF_JSON`. Throws
+ * an Error that names the line.
+ */
+export function writeLine(
+  sql: SqlStorage,
+  number: number,
+  query: string,
+  values: readonly CopiedValue[],
+): readonly TableRow[] {
+  try {
+    return sql
+      .exec<TableRow>(query, ...values.map((value) => (value instanceof LongText ? value.json : value)))
+      .toArray()
+  } catch (error) {
+    throw new Error(`line ${number} cannot be stored: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** The text of a long text that is a parameter. */
+export const TEXT_OF_JSON = "json_extract(CAST(? AS TEXT), '$')"
 
 /** The columns by which the rows of a table are found. */
 export const KEYS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -125,17 +150,17 @@ export interface CopiedRow {
   readonly number: number
   readonly table: string
   /** Those of its columns. */
-  readonly values: readonly (string | number | null)[]
+  readonly values: readonly CopiedValue[]
 }
 
 /** Reads the rows of a copy. Throws an Error that says what is wrong with it, such as that it is incomplete. */
-function* rowsOf(copy: Uint8Array): Generator<CopiedRow> {
+function* rowsOf(copy: Uint8Array<ArrayBuffer>): Generator<CopiedRow> {
   let [number, rows] = [0, 0]
   let end: unknown
-  for (const text of linesOf(copy)) {
+  for (const bytes of linesOf(copy)) {
     number += 1
-    const line = parseJson(text)
-    if (!isObject(line)) throw new Error(`line ${number} is not JSON`)
+    const line = readLine(bytes)
+    if (!line) throw new Error(`line ${number} is not JSON`)
     if (end !== undefined) throw new Error(`line ${number} comes after the end`)
     if (number === 1) checkHead(line)
     else if (line['type'] === 'end') end = line['rows']
@@ -163,43 +188,10 @@ export function rowOf({ type, table, values }: JsonObject, number: number): Copi
   return { number, table, values }
 }
 
-export function isValue(value: unknown): value is string | number | null {
-  return value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
+function isValue(value: unknown): value is CopiedValue {
+  const isText = typeof value === 'string' || value instanceof LongText
+  return value === null || isText || (typeof value === 'number' && Number.isFinite(value))
 }
-
-/** Decodes the lines of a text one by one, so that the text is never in memory at once. */
-export function* linesOf(bytes: Uint8Array): Generator<string> {
-  const decoder = new TextDecoder()
-  const NEWLINE = 10
-  for (let at = 0; at < bytes.byteLength;) {
-    const newline = bytes.indexOf(NEWLINE, at)
-    const end = newline === -1 ? bytes.byteLength : newline
-    if (end > at) yield decoder.decode(bytes.subarray(at, end))
-    at = end + 1
-  }
-}
-
-/** The lines of a copy, as bytes: in one buffer, so that a long copy leaves no more of them behind than it has. */
-export class Lines {
-  readonly #encoder = new TextEncoder()
-  #buffer = new ArrayBuffer(FIRST_BYTES)
-  bytes = 0
-
-  push(line: object): void {
-    const text = `${JSON.stringify(line)}\n`
-    // UTF-8 has at most three bytes for each UTF-16 unit.
-    const most = this.bytes + 3 * text.length
-    if (most > this.#buffer.byteLength) this.#buffer = this.#buffer.transfer(2 * most)
-    this.bytes += this.#encoder.encodeInto(text, new Uint8Array(this.#buffer, this.bytes)).written
-  }
-
-  /** Returns the bytes. No line can be added afterwards. */
-  join(): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#buffer.transfer(this.bytes))
-  }
-}
-
-const FIRST_BYTES = 64 * 1024
 
 /** The texts of a copy's columns, of which long ones are in parts. No two columns may share parts. */
 export class CopiedTexts {

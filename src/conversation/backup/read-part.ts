@@ -1,8 +1,9 @@
 import { PARTS_FORMAT } from '../../contract/backup.ts'
 import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
-import { isObject, type JsonObject, parseJson } from '../../contract/json.ts'
+import { isObject, type JsonObject } from '../../contract/json.ts'
 import { chunkName, PART_CHARACTERS } from '../store/database.ts'
-import { COPIED_TABLES, linesOf, rowOf, RowWriter, type WrittenRows } from './copy.ts'
+import { COPIED_TABLES, rowOf, RowWriter, TEXT_OF_JSON, writeLine, type WrittenRows } from './copy.ts'
+import { linesOf, LongText, readLine } from './lines.ts'
 
 /** What the first line of a part says. */
 export interface PartHead {
@@ -13,10 +14,10 @@ export interface PartHead {
 }
 
 /** Returns the first line of a part; undefined for a copy in one part, and for any other bytes. */
-export function partHead(bytes: Uint8Array): PartHead | undefined {
-  const [text = ''] = linesOf(bytes)
-  const line = parseJson(text)
-  if (!isObject(line) || line['type'] !== 'conversation' || line['format'] !== PARTS_FORMAT) return undefined
+export function partHead(bytes: Uint8Array<ArrayBuffer>): PartHead | undefined {
+  const [first] = linesOf(bytes)
+  const line = first && readLine(first)
+  if (!line || line['type'] !== 'conversation' || line['format'] !== PARTS_FORMAT) return undefined
   const { part, after } = line
   if (!Number.isSafeInteger(part) || Number(part) < 1) return undefined
   return { part: Number(part), after: typeof after === 'string' ? after : undefined }
@@ -31,18 +32,18 @@ type PendingTexts = Pick<UnfinishedRestore, 'texts' | 'isOpen'>
  */
 export function writePart(
   sql: SqlStorage,
-  bytes: Uint8Array,
+  bytes: Uint8Array<ArrayBuffer>,
   pending: PendingTexts,
 ): PendingTexts & { readonly rows: WrittenRows } {
   const writer = new RowWriter(sql)
   const texts = new TextWriter(sql, pending)
   let [number, count] = [0, 0]
   let end: unknown
-  for (const text of linesOf(bytes)) {
+  for (const each of linesOf(bytes)) {
     number += 1
     if (number === 1) continue
-    const line = parseJson(text)
-    if (!isObject(line)) throw new Error(`line ${number} is not JSON`)
+    const line = readLine(each)
+    if (!line) throw new Error(`line ${number} is not JSON`)
     if (end !== undefined) throw new Error(`line ${number} comes after the end`)
     if (line['type'] === 'end') {
       end = line['rows']
@@ -73,9 +74,12 @@ class TextWriter {
   }
 
   add({ text, more }: JsonObject, number: number): void {
-    if (typeof text !== 'string' || text.length > PART_CHARACTERS) throw new Error(`line ${number} is not a text`)
+    if (typeof text !== 'string' && !(text instanceof LongText)) throw new Error(`line ${number} is not a text`)
     const [id, parts] = (this.#isOpen ? this.#texts.pop() : undefined) ?? [this.#nextId(), 0]
-    this.#sql.exec('INSERT INTO chunks VALUES (?, ?, ?)', id, parts, text)
+    const query = `INSERT INTO chunks SELECT ?, ?, text FROM (SELECT ${text instanceof LongText ? TEXT_OF_JSON : '?'} AS text)
+      WHERE length(text) <= ${PART_CHARACTERS} RETURNING id`
+    if (writeLine(this.#sql, number, query, [id, parts, text]).length === 0)
+      throw new Error(`line ${number} is not a text`)
     this.#texts.push([id, parts + 1])
     this.#isOpen = more === true
   }
@@ -91,7 +95,7 @@ class TextWriter {
     const texts = this.#texts.values()
     const names = values.map((value: unknown) => {
       if (typeof value === 'string' && chunkName(value)) throw new Error(`line ${number} names a text`)
-      if (!isObject(value)) return value
+      if (!isObject(value) || value instanceof LongText) return value
       const [id, parts] = texts.next().value ?? []
       if (id === undefined || parts !== value['parts']) throw new Error(`line ${number} lacks a text`)
       return `@${id}/${parts}`

@@ -1,6 +1,6 @@
 import { fromBase64Url, hmac, isEqualText, toBase64Url } from '../../contract/bytes.ts'
 import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
-import type { Signer } from '../../contract/setup.ts'
+import type { Signer } from '../../contract/signer.ts'
 import type { Caller } from '../../contract/tool.ts'
 
 /**

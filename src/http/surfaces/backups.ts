@@ -1,15 +1,16 @@
 import { Hono } from 'hono/tiny'
 import { type BackupReply, type CopyPlace, MOST_PART_BYTES } from '../../contract/backup.ts'
+import { releaseBytes } from '../../contract/byte-buffer.ts'
 import { isObject } from '../../contract/json.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
 import { openUntil } from '../respond/stream.ts'
-import { checkCopy, readPlace, signCopy, type SignedCopy } from '../runs/copy-signature.ts'
 import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
 import { copyParts } from '../../wire/client/copy-parts.ts'
+import { checkCopy, readPlace, signCopy } from '../../wire/client/copy-signature.ts'
 import { conversationIdOfPath, conversationOfPath } from './conversations/conversations.ts'
 import { invalidRequest } from './runs.ts'
 
@@ -25,87 +26,88 @@ app.get('/:id', async (c) => {
   const after = c.req.query('after')
   const from = after === undefined ? 'start' : await readPlace(after, subject, setup.copySigner)
   if (!from) throw invalidRequest({ message: '"after" is not the `next` of a part of a copy.', path: 'after' })
-  const read = async (place: CopyPlace | 'start') => {
-    const { copy = new Uint8Array(), next } = unwrapReply(
-      await conversationOfPath(c).backup({ do: 'copy', from: place }),
-    )
-    return signCopy({ copy, next }, subject, setup.copySigner)
+  const read: ReadPart = async (place) => {
+    const reply = unwrapReply(await conversationOfPath(c).backup({ do: 'copy', from: place, subject }))
+    if (reply.stream) return { stream: reply.stream, next: reply.next }
+    const { body, lastLine } = await signCopy({ copy: reply.copy ?? new Uint8Array() }, subject, setup.copySigner)
+    return { stream: new Blob([body, lastLine]).stream() }
   }
   const first = await read(from)
-  const body = first.next ? streamOf(partsFrom(first, read)) : new Blob([first.body, first.lastLine]).stream()
-  return c.body(body, 200, { 'content-type': 'application/x-ndjson' })
+  return c.body(first.next ? joinParts(first, read) : first.stream, 200, { 'content-type': 'application/x-ndjson' })
 })
 
-/** Reads the parts of a copy, each when the one before it is on its way. */
-async function* partsFrom(
-  first: SignedCopy,
-  read: (place: CopyPlace) => Promise<SignedCopy>,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (let part = first; ; part = await read(part.next)) {
-    yield part.body
-    yield part.lastLine
-    if (!part.next) return
-  }
+/** A part of a copy, and where the next one begins; absent for the last. */
+interface PartStream {
+  readonly stream: ReadableStream<Uint8Array>
+  readonly next?: CopyPlace | undefined
 }
 
-/**
- * Makes a stream of bytes, which asks for the next ones once those before were read. workerd has copied them by then, so
- * they are released.
- */
-function streamOf(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
-  const isCopied = typeof IdentityTransformStream !== 'undefined'
-  const { readable, writable } = isCopied ? new IdentityTransformStream() : new TransformStream()
-  const write = async () => {
-    const writer = writable.getWriter()
+type ReadPart = (place: CopyPlace | 'start') => Promise<PartStream>
+
+/** Makes one stream of the parts of a copy, each of which is asked for once the one before it was read. */
+function joinParts(first: PartStream, read: ReadPart): ReadableStream<Uint8Array> {
+  // workerd passes bytes from one stream to another by itself.
+  const Identity = typeof IdentityTransformStream === 'undefined' ? TransformStream : IdentityTransformStream
+  const { readable, writable } = new Identity()
+  const pass = async () => {
     try {
-      for await (const piece of pieces) {
-        await writer.write(piece)
-        if (isCopied) release(piece)
+      for (let part = first; ; part = await read(part.next)) {
+        await part.stream.pipeTo(writable, { preventClose: part.next !== undefined })
+        if (!part.next) return
       }
-      await writer.close()
     } catch (error) {
-      await writer.abort(error)
+      await writable.abort(error)
     }
   }
   return openUntil(
     readable,
-    write().catch(() => {}),
+    pass().catch(() => {}),
   )
-}
-
-/**
- * Gives the memory of bytes back that nobody needs any more. Otherwise much of a long copy stays in memory, since garbage
- * outside of the heap is collected late.
- */
-function release({ buffer }: Uint8Array<ArrayBuffer>): void {
-  buffer.transfer(0)
 }
 
 app.put('/:id', async (c) => {
   requireScope(c.env.caller, 'backup')
   const id = conversationIdOfPath(c)
   const { setup, caller } = c.env
-  const parts = copyParts(c.req.raw.body ?? new Blob().stream(), {
+  const parts = copyParts(c.req.raw.body ? piecesOf(c.req.raw.body) : [], {
     most: MOST_PART_BYTES,
     tooLong: () => bodyTooLarge(MOST_PART_BYTES),
   })
   let reply: BackupReply = {}
-  for (let next = await parts.next(), isFirst = true; !next.done; isFirst = false) {
-    const copy = next.value
+  let isFirst = true
+  for await (const copy of parts) {
     const checked = await checkCopy(copy, { tenant: caller.tenant, id }, setup.copySigner)
-    next = await parts.next()
-    if (checked.isLast && !next.done)
+    // What is made of the last part can be used, so nothing may follow it.
+    if (checked.isLast && !(await parts.next()).done)
       throw invalidRequest({ message: 'The copy continues after its last part.', path: '' })
     if (isFirst) await requireRoom(c.env, id, copy.byteLength)
+    isFirst = false
     const request = { do: 'restore', caller, id, copy, ...checked } as const
     reply = { isSigned: checked.isSigned, ...unwrapReply(await conversationOfPath(c).backup(request)) }
-    release(copy)
+    releaseBytes(copy)
   }
   const { part, isSigned: signed } = reply
   if (part !== undefined) return c.json({ id, signed, part }, 202)
   countCreated(c.env)
   return c.json({ id, signed }, 201)
 })
+
+const PIECE_BYTES = 64 * 1024
+
+/** Reads a stream into one buffer, so that nothing stays in memory of what was read. A piece is there until the next one. */
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader({ mode: 'byob' })
+  try {
+    for (let buffer = new ArrayBuffer(PIECE_BYTES); ;) {
+      const { done, value } = await reader.read(new Uint8Array(buffer))
+      if (done) return
+      yield value
+      buffer = value.buffer
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
 
 app.post('/:id/rewind', async (c) => {
   requireScope(c.env.caller, 'backup')

@@ -1,4 +1,5 @@
 import { PARTS_FORMAT } from '../../contract/backup.ts'
+import { ByteBuffer } from '../../contract/byte-buffer.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 
 /** How the last line of a part begins. */
@@ -33,7 +34,7 @@ function fieldsOf(line: Uint8Array): Readonly<Record<string, unknown>> {
  * part; for a longer one, what `tooLong` returns is thrown.
  */
 export async function* copyParts(
-  pieces: AsyncIterable<Uint8Array>,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { most, tooLong }: { readonly most: number; readonly tooLong: () => Error },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const part = new PartBytes()
@@ -43,7 +44,7 @@ export async function* copyParts(
       if (part.isComplete && isInParts) yield part.take()
       part.add(line)
       if (part.bytes > most) throw tooLong()
-      if (part.firstLine) isInParts ??= fieldsOf(part.firstLine)['format'] === PARTS_FORMAT
+      if (isInParts === undefined && part.firstLine) isInParts = fieldsOf(part.firstLine)['format'] === PARTS_FORMAT
     }
   }
   if (part.bytes > 0 || isInParts === undefined) yield part.take()
@@ -59,51 +60,46 @@ function* linesOf(piece: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** The bytes of a part that have come so far. */
+/** The bytes of a part that have come so far, in a buffer that all parts use. */
 class PartBytes {
-  bytes = 0
-  /** The first line, once it has come completely. */
-  firstLine: Uint8Array | undefined
+  readonly #buffer = new ByteBuffer()
+  /** Where the first line ends, once it has come completely. */
+  #head = 0
+  /** Where the line begins that has not come completely. */
+  #line = 0
   /** Whether the last line has come. */
   isComplete = false
-  #pieces: Uint8Array[] = []
-  /** Those of the line that has not come completely. */
-  #line: Uint8Array[] = []
+
+  get bytes(): number {
+    return this.#buffer.length
+  }
+
+  /** The first line, once it has come completely. */
+  get firstLine(): Uint8Array | undefined {
+    return this.#head > 0 ? this.#buffer.bytes.subarray(0, this.#head) : undefined
+  }
 
   /** Adds a line, or a piece of one. */
   add(piece: Uint8Array): void {
-    this.#pieces.push(piece)
-    this.bytes += piece.byteLength
-    this.#line.push(piece)
+    this.#buffer.add(piece)
     if (piece.at(-1) !== NEWLINE) return
-    const start = joined(this.#line.slice(0, END.byteLength)).subarray(0, END.byteLength)
-    this.isComplete = this.firstLine !== undefined && start.length === END.length && start.every(isOfEnd)
-    this.firstLine ??= joined(this.#line)
-    this.#line = []
+    const start = this.#buffer.bytes.subarray(this.#line, this.#line + END.byteLength)
+    this.isComplete = this.#head > 0 && start.length === END.length && start.every(isOfEnd)
+    this.#line = this.bytes
+    if (this.#head === 0) this.#head = this.bytes
   }
 
-  /** Returns the bytes, and begins again. */
+  /** Returns a copy of the bytes, and begins again. */
   take(): Uint8Array<ArrayBuffer> {
-    const all = joined(this.#pieces)
-    this.bytes = 0
-    this.firstLine = undefined
+    const all = this.#buffer.bytes.slice()
+    this.#buffer.clear()
+    this.#head = 0
+    this.#line = 0
     this.isComplete = false
-    this.#pieces = []
-    this.#line = []
     return all
   }
 }
 
 function isOfEnd(byte: number, at: number): boolean {
   return byte === END[at]
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.byteLength
-  }
-  return all
 }

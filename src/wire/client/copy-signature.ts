@@ -1,7 +1,7 @@
 import { type CopyPlace, PARTS_FORMAT } from '../../contract/backup.ts'
 import { fromBase64Url, toBase64Url, toHex } from '../../contract/bytes.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
-import type { Signer } from '../../contract/setup.ts'
+import type { Signer } from '../../contract/signer.ts'
 
 /** The conversation that a copy is of. */
 interface CopySubject {
