@@ -13,7 +13,7 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 const SECRET = 'signs-what-this-edge-makes'
 /** The strings, or replies over RPC, of a copy of this size would take 100 MB before V8 collects any. */
 const COPY_BYTES = 120_000_000
-/** What issue 47 asks for. About 40 MB were seen. */
+/** The bound for copies of any size. */
 const MOST_BYTES = 64_000_000
 
 let folder: string
