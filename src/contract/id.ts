@@ -8,7 +8,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const LENGTH = 22
 
 /** Returns a prefix and 22 random letters and digits: 131 bits, which nobody can guess. */
-export function newId(prefix: 'conv' | 'run' | 'key' | 'ek' | 'req'): string {
+export function newId(prefix: 'conv' | 'run' | 'key' | 'ek' | 'req' | 'mcp'): string {
   let id = ''
   while (id.length < LENGTH) {
     // Half as many bytes again as needed: some are rejected below, and a second round is rare.

@@ -15,6 +15,7 @@ import {
 } from '../../wire/client/mcp/message.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import { pause } from '../../contract/time-limit.ts'
+import { NEEDS_CONVERSATION } from '../../loop/decide/admit.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { type QuestionedCall, type QuestionState, readState, type SignedQuestion, signState } from '../runs/signer.ts'
@@ -33,7 +34,6 @@ export interface AnsweredCall {
 
 /** The name of the question whether a call may be performed. */
 const APPROVAL = 'approval'
-const NEEDS_APPROVAL = 'approval_needs_conversation'
 
 /**
  * Whether a client can ask a person whether a call may be performed: one of the newest revision that has declared
@@ -158,7 +158,7 @@ export async function answerCall(
   const { questionSigner: signer } = context.setup
   const result = toCallResult(outcome, tool.definition, modern)
   if (outcome.ok) return result
-  const isApproval = outcome.error.code === NEEDS_APPROVAL && !isApproved && mayApprove(context, message)
+  const isApproval = outcome === NEEDS_CONVERSATION && !isApproved && mayApprove(context, message)
   const needs = isApproval ? approvalOf(call) : outcome.input
   if (!needs || !modern) return result
   const payload = toInputRequired(needs, meta[CLIENT_CAPABILITIES])

@@ -5,12 +5,11 @@ import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../../contract/model.ts'
 import { TASK_MODEL, TASK_PROVIDER, type TaskCall, taskCallOf } from '../../contract/mcp-task.ts'
 import { idIn } from '../../contract/placement.ts'
-import type { Content } from '../../contract/message.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import type { Tool } from '../../contract/tool.ts'
+import type { Tool, ToolFailure } from '../../contract/tool.ts'
 import { truncateOutcome } from '../../host/truncate.ts'
 import { pause } from '../../contract/time-limit.ts'
-import { type CallRecord, isTerminal } from '../../contract/run.ts'
+import { type CallRecord, isTerminal, type RunRecord } from '../../contract/run.ts'
 import {
   INVALID_PARAMS,
   isFault,
@@ -36,6 +35,7 @@ import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { signAnswer } from '../runs/continue-run.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { prepareRun } from '../runs/prepare-run.ts'
+import type { RunHandle } from '../runs/run-handle.ts'
 import { startInConversation } from '../runs/start-run.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { approvalOf, mayApprove } from './mcp-questions.ts'
@@ -47,8 +47,8 @@ import { mcpTools } from './mcp-relay.ts'
  * answers in the place of one.
  */
 
-/** How long a task can be asked for: a call waits for its outcome for seven days at most. */
-const TTL_MS = 8 * 24 * 60 * 60 * 1000
+/** How long a task is stored: a call waits for its outcome for seven days at most. */
+export const TASK_TTL_MS = 8 * 24 * 60 * 60 * 1000
 
 /**
  * Makes the model of tasks: it asks for the call that the edge has put into the options of its provider, and ends the run
@@ -64,24 +64,47 @@ export const taskModels: ModelProvider = () => ({
       return yield { type: 'error', error }
     }
     if (messages.at(-1)?.role === 'tool') return yield { type: 'finish', finish: 'stop' }
-    yield { type: 'call', index: 0, ...call }
+    yield { type: 'call', index: 0, tool: call.tool, arguments: call.arguments }
     yield { type: 'finish', finish: 'tool_calls' }
   },
 })
 
+/** A call that is to be made by a run. */
+export interface CallOfRun {
+  readonly tool: Tool
+  readonly arguments: JsonObject
+  /** The tool context that the request brings. */
+  readonly context?: JsonObject | undefined
+  /** What the call came to before: its tool asks for input. Default: it has not been made. */
+  readonly question?: ToolFailure | undefined
+}
+
 /** Starts a call as a task. Returns the result of the request, once the task is stored. */
-export async function startTask(
-  { modern }: McpMessage,
-  context: RequestContext,
-  tool: Tool,
-  { arguments: args, context: values }: { readonly arguments: JsonObject; readonly context?: JsonObject | undefined },
-): Promise<object> {
+export async function startTask({ modern }: McpMessage, context: RequestContext, call: CallOfRun): Promise<object> {
   const { setup, caller, request } = context
-  requireBytes(context)
-  const call: TaskCall = { tool: tool.definition.name, arguments: JSON.stringify(args) }
   const key = request.headers.get('idempotency-key')
   const runId = key === null ? newId('run') : await deriveRunId(caller.tenant, 'tasks', key)
   const id = idIn(termsOfCaller(setup, caller)?.jurisdiction, runId.replace(/^run/, 'task'))
+  await startCall(context, call, { id })
+  const created = await readTask(id, context)
+  return isFault(created) ? created : toCreatedTask(created, modern)
+}
+
+/**
+ * Starts the run of a call in a conversation that no list has. `runId`: the id of the run, which then is not started a second
+ * time, and is the first of its conversation. Default: that of any run.
+ */
+export async function startCall(
+  context: RequestContext,
+  { tool, arguments: args, context: values, question }: CallOfRun,
+  { id, runId }: { readonly id: string; readonly runId?: string },
+): Promise<RunHandle> {
+  requireBytes(context)
+  const call: TaskCall = {
+    tool: tool.definition.name,
+    arguments: JSON.stringify(args),
+    ...(question && { question }),
+  }
   const preparedRun = await prepareRun(
     context,
     {
@@ -97,10 +120,17 @@ export async function startTask(
   )
   // No user has written the input, so that no decision model may approve the call in a person's place.
   const { isFromUser: _, ...run } = preparedRun.run
-  const task = { run: { ...run, providerOptions: { [TASK_PROVIDER]: { ...call } } }, tools: [tool] }
-  await startInConversation(context, task, { id, onBusy: 'queue', create: true, expires: Date.now() + TTL_MS })
-  const created = await readTask(id, context)
-  return isFault(created) ? created : toCreatedTask(created, modern)
+  const { fingerprint: _key, ...unkeyedRun } = run
+  const ownRun = runId === undefined ? run : { ...unkeyedRun, runId }
+  const task = { run: { ...ownRun, providerOptions: { [TASK_PROVIDER]: { ...call } } }, tools: [tool] }
+  const begins = runId !== undefined && { begins: true }
+  return startInConversation(context, task, {
+    id,
+    onBusy: 'queue',
+    create: true,
+    expires: Date.now() + TASK_TTL_MS,
+    ...begins,
+  })
 }
 
 /** Answers a request about a task; undefined for any other request. */
@@ -147,27 +177,28 @@ async function readTask(
   const [tool] = call ? await mcpTools(context).find([call.tool]) : []
   const requests =
     message && call?.status === 'approval' ? await requestsOf(call, { id, record }, context, message) : undefined
-  const content =
-    needsResult && record.status === 'completed' ? await cutResult(id, context, tool?.definition) : undefined
-  const clientRecord = call && content ? { ...record, calls: [{ ...call, content }] } : record
+  const clientRecord = needsResult ? await forClient(record, id, { context, definition: tool?.definition }) : record
   const { created, ended } = summary
-  return { id, record: clientRecord, created, ended, ttlMs: TTL_MS, definition: tool?.definition, requests }
+  return { id, record: clientRecord, created, ended, ttlMs: TASK_TTL_MS, definition: tool?.definition, requests }
 }
 
 /**
- * Returns a result over the limit, cut for a client, to whom the note for models, who can read on, is of no use; undefined
- * for one within the limit.
+ * Returns a record with its result as clients get it: one over the limit is cut without the note for models, who can read
+ * on.
  */
-async function cutResult(
-  id: string,
-  context: EdgeContext,
-  { maxResultBytes = Infinity }: Pick<ToolDefinition, 'maxResultBytes'> = {},
-): Promise<readonly Content[] | undefined> {
-  const { messages } = unwrapReply(await conversationStub(context, id).messages({ limit: 3, fullResults: true }))
+export async function forClient(
+  record: RunRecord,
+  conversation: string,
+  { context, definition }: { readonly context: EdgeContext; readonly definition?: ToolDefinition | undefined },
+): Promise<RunRecord> {
+  const [call] = record.calls
+  if (!call || record.status !== 'completed') return record
+  const stub = conversationStub(context, conversation)
+  const { messages } = unwrapReply(await stub.messages({ limit: 3, fullResults: true }))
   const content = messages.find(({ fullResult }) => fullResult)?.fullResult
-  const limit = Math.min(maxResultBytes, context.setup.config.limits.resultBytes)
+  const limit = Math.min(definition?.maxResultBytes ?? Infinity, context.setup.config.limits.resultBytes)
   const outcome = content && truncateOutcome({ ok: true, content }, limit)
-  return outcome?.ok ? outcome.content : undefined
+  return outcome?.ok ? { ...record, calls: [{ ...call, content: outcome.content }] } : record
 }
 
 const TASK_ID = /^(?:[a-z-]+__)?task_[A-Za-z0-9]{22}$/

@@ -11,11 +11,14 @@ import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { openUntil, SSE_HEADERS } from '../respond/stream.ts'
 import { shareOfBudget } from '../runs/budget.ts'
 import { callOutsideRun } from '../runs/call-outside-run.ts'
+import { NEEDS_CONVERSATION } from '../../loop/decide/admit.ts'
 import type { ProblemContext, Surface } from '../surface.ts'
 import { challenge, MCP_SCOPES } from './mcp-metadata.ts'
 import { answerCall, askableMethods, mayApprove, performOnce, readAnswers } from './mcp-questions.ts'
 import { answerRelay, mcpTools, relayCapabilities } from './mcp-relay.ts'
+import { askingSession, ASK_PERSON, openSession, SESSION, takeNotice, takeReply } from './mcp-sessions.ts'
 import { answerTask, startTask } from './mcp-tasks.ts'
+import { callByRun, type CallStream, questionFor } from './mcp-waiting-calls.ts'
 import { toolPage } from './tools/find-tool.ts'
 import {
   HEADER_MISMATCH,
@@ -28,6 +31,7 @@ import {
   METHOD_NOT_FOUND,
   PARSE_ERROR,
   readMessage,
+  readReply,
   SERVER_INFO,
   toMessage,
   toNotice,
@@ -55,8 +59,8 @@ const app = new Hono<EdgeEnv>()
 
 /**
  * `/mcp`: the edge's tools for clients of the Model Context Protocol, over Streamable HTTP. Nothing is kept between two
- * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
- * closing its request. `notifications/cancelled` is accepted and has no effect.
+ * requests: a session is an id that says what its client has declared (`mcp-sessions.ts`). A client cancels a call by
+ * closing its request.
  */
 export const mcpRoutes: Surface = {
   routes: { '/mcp': app },
@@ -77,16 +81,27 @@ app.use(async (c, next) => {
 
 app.post('/', async (c) => {
   const { setup } = c.env
-  const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
+  const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  const clientReply = readReply(body)
+  if (clientReply) {
+    const fault = await takeReply(clientReply, requestContext(c))
+    return fault ? reply(fault, fault) : c.body(null, 202)
+  }
+  const message = readMessage(body, c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
-  if (message.id === undefined) return c.body(null, 202)
+  if (message.id === undefined) {
+    await takeNotice(message, requestContext(c))
+    return c.body(null, 202)
+  }
   if (message.method === 'tools/call') return call(message, requestContext(c))
   if (message.modern && message.method === 'subscriptions/listen') return listen(message, requestContext(c))
   const context = requestContext(c)
   const taskAnswer = await answerTask(message, context)
   if (taskAnswer) return reply(message, taskAnswer)
   const relayAnswer = await answerRelay(message, context)
-  return reply(message, relayAnswer ? withCacheFields(message, relayAnswer) : await answer(message, c.env))
+  const payload = relayAnswer ? withCacheFields(message, relayAnswer) : await answer(message, c.env)
+  const session = message.method === 'initialize' ? openSession(c.env, message) : undefined
+  return reply(message, payload, session === undefined ? {} : { [SESSION]: session })
 })
 
 /** The stream on which clients of older revisions are notified of changes. */
@@ -115,7 +130,7 @@ async function answer(message: McpMessage, context: EdgeContext): Promise<object
   if (method === 'tools/list') {
     const isOffered = (tool: Tool) =>
       (isFor('model', tool) || (isFor('app', tool) && knowsApps(message))) &&
-      (tool.definition.approval !== 'always' || mayApprove(context, message))
+      (tool.definition.approval !== 'always' || context.setup.questionSigner !== undefined)
     return withCacheFields(message, await list(mcpTools(context), isOffered, params['cursor']))
   }
   if (modern) {
@@ -202,28 +217,43 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))
   const subject = { caller: context.caller, tool: tool.definition.name, arguments: decoded.request.arguments }
   if (takesTasks(message)) {
-    if (tool.definition.later) return reply(message, await startTask(message, context, tool, decoded.request))
+    if (tool.definition.later) return reply(message, await startTask(message, context, { tool, ...decoded.request }))
     if (!modern) return reply(message, mcpFault(METHOD_NOT_FOUND, `The tool "${name}" cannot be called as a task.`))
   }
   await shareOfBudget(context)
   const answers = await readAnswers(message, context, subject)
   if (isFault(answers)) return reply(message, answers)
-  const asks = askableMethods(context, message)
-  const performCall = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
+  const session = askingSession(context, message)
+  const asks = session ? [ASK_PERSON] : askableMethods(context, message)
+  const performCall = async ({ stream, ...control }: CallControl) => {
     const outcome =
       answers.refusal ?? (await callOutsideRun(tool, { ...decoded.request, ...context, ...control, ...answers, asks }))
     if (!outcome.ok && outcome.error.code === 'invalid_input') return mcpFault(INVALID_PARAMS, outcome.error.message)
+    const byRun = { tool, ...decoded.request }
+    if (outcome === NEEDS_CONVERSATION && !mayApprove(context, message))
+      return callByRun(message, context, { call: byRun, stream })
+    const question = stream && questionFor(stream, outcome)
+    if (question) return callByRun(message, context, { call: { ...byRun, question }, stream })
     return answerCall(message, context, { tool, outcome, call: subject, answers })
   }
-  const perform = (control: Parameters<typeof performCall>[0]) =>
+  const perform = (control: CallControl) =>
     performOnce(message, context, { tool, answers, perform: () => performCall(control) })
   const { progressToken } = meta
   const takesEvents = context.request.headers.get('accept')?.includes('text/event-stream')
-  if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))
-  const noticeOf = progressNotices(progressToken)
+  if (!takesEvents || (progressToken === undefined && !session)) return reply(message, await perform({}))
   return streamMessages(context.request.signal, async (signal, send) => {
-    send(toMessage(message, await perform({ signal, progress: (news) => send(noticeOf(news)) })))
+    const noticeOf = progressNotices(progressToken)
+    const progress = progressToken === undefined ? undefined : (news: Progress) => send(noticeOf(news))
+    const stream = session && { session, send, signal, progress }
+    send(toMessage(message, await perform({ signal, stream, ...(progress && { progress }) })))
   })
+}
+
+interface CallControl {
+  readonly signal?: AbortSignal
+  readonly progress?: (news: Progress) => void
+  /** The stream of the call, if its client can be asked in it. */
+  readonly stream?: CallStream | undefined
 }
 
 /** Returns the tool context of a request: the members of its `_meta` but those of the protocol, tracing and vendors. */
@@ -233,8 +263,8 @@ function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
 
 const PROTOCOL_KEYS = /\/|^(?:progressToken|traceparent|tracestate|baggage)$/
 
-function reply(message: Partial<McpMessage>, payload: object): Response {
-  return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200 })
+function reply(message: Partial<McpMessage>, payload: object, headers: Record<string, string> = {}): Response {
+  return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200, headers })
 }
 
 /**

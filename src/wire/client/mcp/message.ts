@@ -1,3 +1,4 @@
+import type { InputRequest } from '../../../contract/input.ts'
 import { toBase64 } from '../../../contract/bytes.ts'
 import { isObject } from '../../../contract/json.ts'
 import { brief, fieldsOf, textAt } from '../../fields.ts'
@@ -42,6 +43,20 @@ export interface McpMessage {
   readonly modern: boolean
 }
 
+/** The reply of a client to a request of the edge. */
+export interface McpReply {
+  readonly id: string
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** Reads the reply of a client; undefined for any other message. */
+export function readReply(body: unknown): McpReply | undefined {
+  const { jsonrpc, id, method, result, error } = fieldsOf(body)
+  const isReply = jsonrpc === '2.0' && method === undefined && typeof id === 'string'
+  return isReply && (isObject(result) || isObject(error)) ? { id, result, error } : undefined
+}
+
 /** What is wrong with a message, as a JSON-RPC error and an HTTP status. */
 export interface McpFault {
   readonly id?: MessageId
@@ -69,6 +84,11 @@ export function toMessage({ id, modern }: Partial<McpMessage>, content: object):
       }
     : content
   return { jsonrpc: '2.0', id, result }
+}
+
+/** Makes a request of the edge to a client. */
+export function toRequest(id: string, { method, params }: InputRequest): object {
+  return { jsonrpc: '2.0', id, method, params }
 }
 
 /** Makes a notification; on a stream of the newest revision, it names the request that subscribed. */

@@ -2,7 +2,7 @@ import { isObject } from '../../../contract/json.ts'
 import type { InputRequest } from '../../../contract/input.ts'
 import type { CallRecord, RunRecord } from '../../../contract/run.ts'
 import type { ToolDefinition } from '../../../contract/tool-definition.ts'
-import type { ToolOutcome } from '../../../contract/tool.ts'
+import { failure, type ToolOutcome } from '../../../contract/tool.ts'
 import { fieldsOf } from '../../fields.ts'
 import { CLIENT_CAPABILITIES, INTERNAL_ERROR, type McpMessage } from './message.ts'
 import { toCallResult } from './tool.ts'
@@ -64,11 +64,21 @@ export function toTask(task: McpTask, modern: boolean): Readonly<Record<string, 
 
 /** Converts the outcome of a task's call to the result of `tools/call`. */
 export function toTaskResult({ id, record, definition }: McpTask, modern: boolean): object {
-  const [call] = record.calls
-  const result = toCallResult(outcomeOf(call, record), definition ?? {}, modern)
+  const result = toSettledResult({ record, definition }, modern)
   return modern
     ? result
     : { ...result, _meta: { ...fieldsOf(fieldsOf(result)['_meta']), [RELATED_TASK]: { taskId: id } } }
+}
+
+/** Converts what the call of a run came to, or why the run has failed, to the result of `tools/call`. */
+export function toSettledResult(
+  { record, definition }: Pick<McpTask, 'record' | 'definition'>,
+  modern: boolean,
+): object {
+  const [call] = record.calls
+  const isSettled = statusOf({ record }) === 'completed'
+  const outcome = isSettled ? outcomeOf(call, record) : failure('call_failed', faultOf(record).message)
+  return toCallResult(outcome, definition ?? {}, modern)
 }
 
 /** Converts the failure of a task's run to an error of JSON-RPC. */

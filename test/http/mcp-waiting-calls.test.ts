@@ -1,0 +1,295 @@
+import { describe, expect, test, vi } from 'vitest'
+import { failure, type Tool, type ToolOutcome } from '../../src/contract/tool.ts'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
+import { tool } from '../fixtures/play.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const text = (words: string) => [{ type: 'text' as const, text: words }]
+const FORMS = { elicitation: {} }
+const PERSON = ['chat', 'tools:read', 'approve']
+
+/** A client of an older revision. `key`: the name of its key. */
+function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> = {}) {
+  const keys = [
+    apiKey('person', { scopes: PERSON }),
+    apiKey('colleague', { scopes: PERSON }),
+    apiKey('program', { scopes: ['chat', 'tools:read'] }),
+    apiKey('stranger', { tenant: 'other', scopes: PERSON }),
+  ]
+  const edge = keptEdge({ script: [], tools, listsRuns: true, vars: { ...withKeys(...keys), ...vars } })
+  const post = (json: object, key: string, headers: Record<string, string> = {}) =>
+    edge.post('/mcp', json, { accept: 'application/json, text/event-stream', ...bearer(key), ...headers })
+  const connect = async (capabilities: object, key = 'person') => {
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } }
+    const response = await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, key)
+    const session = response.headers.get('mcp-session-id')
+    const headers = { 'mcp-protocol-version': '2025-11-25', ...(session !== null && { 'mcp-session-id': session }) }
+    const send = (json: object) => post({ jsonrpc: '2.0', ...json }, key, headers)
+    const start = async (name: string, args: object = {}, id = 1, meta = {}) =>
+      messagesOf(await send({ id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }))
+    /** Calls a tool as a client that is asked nothing does. */
+    const call = async (name: string, args: object = {}) => (await start(name, args)).next()
+    return { session, send, start, call }
+  }
+  const approvals = async (key = 'person'): Promise<Record<string, any>[]> =>
+    (await edge.fetch('/approvals', { headers: bearer(key) })).json() as Promise<Record<string, any>[]>
+  const decide = ({ conversation, run, id }: Record<string, any>, decision: object, key = 'person') =>
+    edge.post(`/conversations/${conversation}/runs/${run}/calls/${id}`, decision, bearer(key))
+  return { edge, connect, approvals, decide }
+}
+
+/** Reads the messages of a response one by one; comments are left out. */
+function messagesOf(response: Response): { next(): Promise<any>; leave(): Promise<void> } {
+  if (response.headers.get('content-type')?.includes('json')) {
+    return { next: () => response.json(), leave: async () => {} }
+  }
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let buffer = ''
+  return {
+    next: async () => {
+      for (;;) {
+        const end = buffer.indexOf('\n\n')
+        const frame = buffer.slice(0, Math.max(end, 0))
+        buffer = end < 0 ? buffer : buffer.slice(end + 2)
+        if (frame.startsWith('data: ')) return JSON.parse(frame.slice('data: '.length)) as unknown
+        if (end >= 0) continue
+        const { value, done } = await reader.read()
+        if (done) return undefined
+        buffer += value
+      }
+    },
+    leave: () => reader.cancel(),
+  }
+}
+
+/** A tool that pays once a person has allowed it, and what it has paid. */
+function payer(terms: Parameters<typeof tool>[2] = { approval: 'always' }) {
+  const payments: unknown[] = []
+  const pay = tool(
+    'pay',
+    (args, { values }) => {
+      payments.push(args)
+      return `paid ${JSON.stringify(args)}${JSON.stringify(values)}`
+    },
+    terms,
+  )
+  return { pay, payments }
+}
+
+const QUESTION = {
+  mode: 'form',
+  message: 'Allow the call of "pay" with {"n":1}?',
+  requestedSchema: { type: 'object', properties: {} },
+}
+
+describe('a client of 2025-11-25 that has declared elicitation', () => {
+  test('is given a session, and no other client', async () => {
+    const { connect } = edgeWith([])
+    expect((await connect(FORMS)).session).toMatch(/^form\.mcp_[A-Za-z0-9]{22}$/)
+    expect((await connect({ elicitation: { form: {}, url: {} } })).session).toMatch(/^form\+url\.mcp_/)
+    expect((await connect({ elicitation: { url: {} } })).session).toMatch(/^url\.mcp_/)
+    expect([(await connect({})).session, (await connect({ elicitation: true })).session]).toEqual([null, null])
+  })
+
+  test.each([
+    ['accept', [{ n: 1 }], { content: text('paid {"n":1}{}') }],
+    ['decline', [], { content: text('A person refused this call.'), isError: true }],
+    ['cancel', [], { content: text('A person refused this call.'), isError: true }],
+  ])('is asked in the stream of its call: %s', async (action, expected, result) => {
+    const { pay, payments } = payer()
+    const { connect } = edgeWith([pay])
+    const { start, send } = await connect(FORMS)
+    const stream = await start('pay', { n: 1 })
+    const question = await stream.next()
+    expect(question).toEqual({
+      jsonrpc: '2.0',
+      id: expect.any(String),
+      method: 'elicitation/create',
+      params: QUESTION,
+    })
+    expect(payments).toEqual([])
+    const reply = await send({ id: question.id, result: { action, ...(action === 'accept' && { content: {} }) } })
+    expect([reply.status, await reply.text()]).toEqual([202, ''])
+    expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id } })
+    expect(await stream.next()).toEqual({ jsonrpc: '2.0', id: 1, result })
+    expect(await stream.next()).toBeUndefined()
+    expect(payments).toEqual(expected)
+  })
+
+  test('gets the decision that somebody makes elsewhere, and its question is withdrawn', async () => {
+    const { pay, payments } = payer()
+    const { connect, approvals, decide } = edgeWith([pay])
+    const { start, send } = await connect(FORMS)
+    const stream = await start('pay', { n: 1 })
+    const question = await stream.next()
+    const [waiting] = await approvals()
+    expect((await decide(waiting!, { decision: 'reject', reason: 'Too much.' }, 'colleague')).status).toBe(200)
+    expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled' })
+    expect(await stream.next()).toMatchObject({
+      result: { content: text('A person refused this call: Too much.'), isError: true },
+    })
+    // It comes too late.
+    expect((await send({ id: question.id, result: { action: 'accept' } })).status).toBe(202)
+    expect(payments).toEqual([])
+  })
+
+  test('is asked by a tool, whose call is not made again for that', async () => {
+    const calls: unknown[] = []
+    const needs: ToolOutcome = {
+      ...failure('input_required', 'Nobody can be asked.'),
+      input: { requests: { room: { method: 'elicitation/create', params: { message: 'Room?' } } }, state: 'half' },
+    }
+    const book = tool('book', (_args, { input, asks }) => {
+      calls.push([asks, input])
+      return input ? { ok: true, content: text('booked') } : needs
+    })
+    const { connect } = edgeWith([book])
+    const { start, send } = await connect(FORMS)
+    const stream = await start('book')
+    const question = await stream.next()
+    expect(question).toMatchObject({ method: 'elicitation/create', params: { message: 'Room?' } })
+    await send({ id: question.id, result: { action: 'accept', content: { number: 7 } } })
+    expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled' })
+    expect(await stream.next()).toMatchObject({ result: { content: text('booked') } })
+    const asks = ['elicitation/create']
+    const input = { responses: { room: { action: 'accept', content: { number: 7 } } }, state: 'half' }
+    expect(calls).toEqual([
+      [asks, undefined],
+      [asks, input],
+    ])
+    // A client that can only open pages is not shown a form.
+    const pages = await connect({ elicitation: { url: {} } })
+    expect(await pages.call('book')).toMatchObject({ result: { content: text('Nobody can be asked.'), isError: true } })
+  })
+
+  test('gets the result of a call that it has left before the decision, once, when it calls again', async () => {
+    const { pay, payments } = payer()
+    const { connect } = edgeWith([pay])
+    const { start, send } = await connect(FORMS)
+    const first = await start('pay', { n: 1 }, 1)
+    const question = await first.next()
+    // What a client does after its minute; the stream may stay open.
+    await send({ method: 'notifications/cancelled', params: { requestId: 1, reason: 'timeout' } })
+    await send({ id: question.id, result: { action: 'accept', content: {} } })
+    await eventually(() => expect(payments).toEqual([{ n: 1 }]))
+    await first.next()
+    expect(await first.next()).toMatchObject({ id: 1, result: { isError: true } })
+    expect(await (await start('pay', { n: 1 }, 2)).next()).toMatchObject({
+      id: 2,
+      result: { content: text('paid {"n":1}{}') },
+    })
+    const third = await start('pay', { n: 1 }, 3)
+    expect(await third.next()).toMatchObject({ method: 'elicitation/create' })
+    await third.leave()
+    expect(payments).toEqual([{ n: 1 }])
+  })
+
+  test('is asked for each of two equal calls at once', async () => {
+    const { pay, payments } = payer()
+    const { connect } = edgeWith([pay])
+    const { start, send } = await connect(FORMS)
+    const streams = await Promise.all([start('pay', { n: 1 }, 1), start('pay', { n: 1 }, 2)])
+    const accept = async (question: any) => send({ id: question.id, result: { action: 'accept', content: {} } })
+    const play = async (stream: { next(): Promise<any> }) => {
+      for (let message = await stream.next(); message; message = await stream.next()) {
+        if (message.method === 'elicitation/create') await accept(message)
+        if (message.result) return message.result
+      }
+    }
+    const result = { content: text('paid {"n":1}{}') }
+    expect(await Promise.all(streams.map(play))).toEqual([result, result])
+    expect(payments).toEqual([{ n: 1 }, { n: 1 }])
+  })
+})
+
+describe.each<[string, object, string, Record<string, unknown>]>([
+  ['without elicitation', {}, 'person', {}],
+  ['whose key may not approve', FORMS, 'program', {}],
+  ['of an edge with FOUR_EYES', FORMS, 'person', { FOUR_EYES: 'on' }],
+  ['that can only open pages', { elicitation: { url: {} } }, 'person', {}],
+])('a client %s', (_, capabilities, key, vars) => {
+  test.each([
+    [{ decision: 'approve' }, { content: text('paid {"n":1}{}') }, [{ n: 1 }]],
+    [{ decision: 'reject', reason: 'No.' }, { content: text('A person refused this call: No.'), isError: true }, []],
+  ])('is told where a person decides, and gets the result of %j by calling again', async (decision, result, expected) => {
+    const { pay, payments } = payer()
+    const { edge, connect, approvals, decide } = edgeWith([pay], vars)
+    const { call } = await connect(capabilities, key)
+    const pending = await call('pay', { n: 1 })
+    const [waiting, ...others] = await approvals('colleague')
+    const link = `http://127.0.0.1:8787/#/approvals//${waiting!['id']}`
+    expect([pending.result.isError, pending.result.content[0].text, others]).toEqual([
+      true,
+      `Not run yet: a person must allow this call, at ${link}. Tell the user so. Once it is decided, call the tool again ` +
+        'with the same arguments to get the result.',
+      [],
+    ])
+    expect(waiting).toMatchObject({ tool: 'pay', caller: { tenant: 'acme', key: keyName(key) } })
+    // Neither makes the call, nor asks for a second approval.
+    expect(await call('pay', { n: 1 })).toEqual(pending)
+    expect(payments).toEqual([])
+    expect((await decide(waiting!, decision, 'colleague')).status).toBe(200)
+    await edge.settle()
+    // It is made as soon as it is allowed.
+    expect(payments).toEqual(expected)
+    expect(await call('pay', { n: 1 })).toMatchObject({ result })
+    expect((await call('pay', { n: 1 })).result.content[0].text).toContain('Not run yet')
+    expect((await approvals('colleague')).length).toBe(1)
+    expect(payments).toEqual(expected)
+  })
+})
+
+test('an approval counts for the same key, tool, arguments and context alone', async () => {
+  const { pay, payments } = payer()
+  const { edge, connect, approvals, decide } = edgeWith([pay])
+  const [own, other] = [await connect({}), await connect({}, 'colleague')]
+  await own.call('pay', { n: 1 })
+  const [waiting] = await approvals()
+  await decide(waiting!, { decision: 'approve' })
+  await edge.settle()
+  const isPending = async (answer: Promise<any>) => /Not run yet/.test((await answer).result.content[0].text)
+  expect(await isPending(own.call('pay', { n: 2 }))).toBe(true)
+  expect(await isPending(other.call('pay', { n: 1 }))).toBe(true)
+  expect(await isPending((await own.start('pay', { n: 1 }, 1, { user: 'bob' })).next())).toBe(true)
+  expect(await own.call('pay', { n: 1 })).toMatchObject({ result: { content: text('paid {"n":1}{}') } })
+  expect(payments).toEqual([{ n: 1 }])
+})
+
+test('tools that always need approval are listed for all clients, and refused without a secret', async () => {
+  const { pay } = payer()
+  const { edge, connect } = edgeWith([pay])
+  const { send, call } = await connect({})
+  const names = async () => {
+    const { result } = (await (await send({ id: 1, method: 'tools/list' })).json()) as any
+    return result.tools.map(({ name }: { name: string }) => name)
+  }
+  expect(await names()).toEqual(['pay'])
+  Object.assign(edge.setup, { questionSigner: undefined })
+  expect(await names()).toEqual([])
+  expect((await call('pay', { n: 1 })).result).toEqual({
+    content: text('Not run: this call needs approval by a person, which is possible in a conversation only.'),
+    isError: true,
+  })
+})
+
+test('a tool that returns the code of a refused call is not called again for that', async () => {
+  const calls = vi.fn(() => failure('approval_needs_conversation', 'Allow it.'))
+  const { connect, approvals } = edgeWith([tool('trick', calls)])
+  const { call } = await connect(FORMS)
+  expect((await call('trick')).result).toEqual({ content: text('Allow it.'), isError: true })
+  expect([calls.mock.calls.length, await approvals()]).toEqual([1, []])
+})
+
+test('a call whose conversation was deleted can be made again', async () => {
+  const { pay } = payer()
+  const { edge, connect, approvals } = edgeWith([pay])
+  const { call } = await connect({})
+  await call('pay', { n: 1 })
+  const [waiting] = await approvals()
+  const { conversation } = waiting!
+  await edge.fetch(`/conversations/${conversation}`, { method: 'DELETE', headers: bearer('person') })
+  await call('pay', { n: 1 })
+  const [next] = await approvals()
+  expect(next!['conversation']).not.toBe(conversation)
+})
