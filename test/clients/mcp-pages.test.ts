@@ -7,7 +7,7 @@ import { servedEdge } from './served-edge.ts'
 
 /** The official client, connected to an edge with these tools. */
 async function connect(source: ToolSource): Promise<Client> {
-  const edge = await servedEdge({ script: [], setup: { tools: () => source } })
+  const edge = await servedEdge({ script: [], setup: { tools: () => source, questionSigner: undefined } })
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(`${edge.url}/mcp`)))
   onTestFinished(() => client.close())
@@ -22,7 +22,7 @@ async function namesOf(client: Client): Promise<string[]> {
 const nameAt = (index: number) => `tool${String(index).padStart(4, '0')}`
 
 /**
- * Many tools, of which it loads those that are asked for. Every tenth is broken, and every tenth after takes a person's
+ * Many tools, of which it loads those that are asked for. Every tenth is broken, and every tenth after takes a person’s
  * approval.
  */
 function stored(count: number) {

@@ -1,67 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
-import { failure, type Tool, type ToolOutcome } from '../../src/contract/tool.ts'
-import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
+import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
+import { bearer, keyName } from '../fixtures/keys.ts'
 import { tool } from '../fixtures/play.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { keptEdge } from './kept-edge.ts'
+import { edgeWith } from './older-mcp-client.ts'
 
 const text = (words: string) => [{ type: 'text' as const, text: words }]
 const FORMS = { elicitation: {} }
-const PERSON = ['chat', 'tools:read', 'approve']
-
-/** A client of an older revision. `key`: the name of its key. */
-function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> = {}) {
-  const keys = [
-    apiKey('person', { scopes: PERSON }),
-    apiKey('colleague', { scopes: PERSON }),
-    apiKey('program', { scopes: ['chat', 'tools:read'] }),
-    apiKey('stranger', { tenant: 'other', scopes: PERSON }),
-  ]
-  const edge = keptEdge({ script: [], tools, listsRuns: true, vars: { ...withKeys(...keys), ...vars } })
-  const post = (json: object, key: string, headers: Record<string, string> = {}) =>
-    edge.post('/mcp', json, { accept: 'application/json, text/event-stream', ...bearer(key), ...headers })
-  const connect = async (capabilities: object, key = 'person') => {
-    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } }
-    const response = await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, key)
-    const session = response.headers.get('mcp-session-id')
-    const headers = { 'mcp-protocol-version': '2025-11-25', ...(session !== null && { 'mcp-session-id': session }) }
-    const send = (json: object) => post({ jsonrpc: '2.0', ...json }, key, headers)
-    const start = async (name: string, args: object = {}, id = 1, meta = {}) =>
-      messagesOf(await send({ id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }))
-    /** Calls a tool as a client that is asked nothing does. */
-    const call = async (name: string, args: object = {}) => (await start(name, args)).next()
-    return { session, send, start, call }
-  }
-  const approvals = async (key = 'person'): Promise<Record<string, any>[]> =>
-    (await edge.fetch('/approvals', { headers: bearer(key) })).json() as Promise<Record<string, any>[]>
-  const decide = ({ conversation, run, id }: Record<string, any>, decision: object, key = 'person') =>
-    edge.post(`/conversations/${conversation}/runs/${run}/calls/${id}`, decision, bearer(key))
-  return { edge, connect, approvals, decide }
-}
-
-/** Reads the messages of a response one by one; comments are left out. */
-function messagesOf(response: Response): { next(): Promise<any>; leave(): Promise<void> } {
-  if (response.headers.get('content-type')?.includes('json')) {
-    return { next: () => response.json(), leave: async () => {} }
-  }
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-  let buffer = ''
-  return {
-    next: async () => {
-      for (;;) {
-        const end = buffer.indexOf('\n\n')
-        const frame = buffer.slice(0, Math.max(end, 0))
-        buffer = end < 0 ? buffer : buffer.slice(end + 2)
-        if (frame.startsWith('data: ')) return JSON.parse(frame.slice('data: '.length)) as unknown
-        if (end >= 0) continue
-        const { value, done } = await reader.read()
-        if (done) return undefined
-        buffer += value
-      }
-    },
-    leave: () => reader.cancel(),
-  }
-}
 
 /** A tool that pays once a person has allowed it, and what it has paid. */
 function payer(terms: Parameters<typeof tool>[2] = { approval: 'always' }) {
@@ -212,32 +157,35 @@ describe.each<[string, object, string, Record<string, unknown>]>([
   test.each([
     [{ decision: 'approve' }, { content: text('paid {"n":1}{}') }, [{ n: 1 }]],
     [{ decision: 'reject', reason: 'No.' }, { content: text('A person refused this call: No.'), isError: true }, []],
-  ])('is told where a person decides, and gets the result of %j by calling again', async (decision, result, expected) => {
-    const { pay, payments } = payer()
-    const { edge, connect, approvals, decide } = edgeWith([pay], vars)
-    const { call } = await connect(capabilities, key)
-    const pending = await call('pay', { n: 1 })
-    const [waiting, ...others] = await approvals('colleague')
-    const link = `http://127.0.0.1:8787/#/approvals//${waiting!['id']}`
-    expect([pending.result.isError, pending.result.content[0].text, others]).toEqual([
-      true,
-      `Not run yet: a person must allow this call, at ${link}. Tell the user so. Once it is decided, call the tool again ` +
-        'with the same arguments to get the result.',
-      [],
-    ])
-    expect(waiting).toMatchObject({ tool: 'pay', caller: { tenant: 'acme', key: keyName(key) } })
-    // Neither makes the call, nor asks for a second approval.
-    expect(await call('pay', { n: 1 })).toEqual(pending)
-    expect(payments).toEqual([])
-    expect((await decide(waiting!, decision, 'colleague')).status).toBe(200)
-    await edge.settle()
-    // It is made as soon as it is allowed.
-    expect(payments).toEqual(expected)
-    expect(await call('pay', { n: 1 })).toMatchObject({ result })
-    expect((await call('pay', { n: 1 })).result.content[0].text).toContain('Not run yet')
-    expect((await approvals('colleague')).length).toBe(1)
-    expect(payments).toEqual(expected)
-  })
+  ])(
+    'is told where a person decides, and gets the result of %j by calling again',
+    async (decision, result, expected) => {
+      const { pay, payments } = payer()
+      const { edge, connect, approvals, decide } = edgeWith([pay], vars)
+      const { call } = await connect(capabilities, key)
+      const pending = await call('pay', { n: 1 })
+      const [waiting, ...others] = await approvals('colleague')
+      const link = `http://127.0.0.1:8787/#/approvals//${waiting!['id']}`
+      expect([pending.result.isError, pending.result.content[0].text, others]).toEqual([
+        true,
+        `Not run yet: a person must allow this call, at ${link}. Tell the user so. Once it is decided, call the tool again ` +
+          'with the same arguments to get the result.',
+        [],
+      ])
+      expect(waiting).toMatchObject({ tool: 'pay', caller: { tenant: 'acme', key: keyName(key) } })
+      // Neither makes the call, nor asks for a second approval.
+      expect(await call('pay', { n: 1 })).toEqual(pending)
+      expect(payments).toEqual([])
+      expect((await decide(waiting!, decision, 'colleague')).status).toBe(200)
+      await edge.settle()
+      // It is made as soon as it is allowed.
+      expect(payments).toEqual(expected)
+      expect(await call('pay', { n: 1 })).toMatchObject({ result })
+      expect((await call('pay', { n: 1 })).result.content[0].text).toContain('Not run yet')
+      expect((await approvals('colleague')).length).toBe(1)
+      expect(payments).toEqual(expected)
+    },
+  )
 })
 
 test('an approval counts for the same key, tool, arguments and context alone', async () => {
@@ -292,4 +240,20 @@ test('a call whose conversation was deleted can be made again', async () => {
   await call('pay', { n: 1 })
   const [next] = await approvals()
   expect(next!['conversation']).not.toBe(conversation)
+})
+
+test('a call that somebody cancels is not made, and says so once', async () => {
+  const { pay, payments } = payer()
+  const { edge, connect, approvals } = edgeWith([pay])
+  const { call } = await connect({})
+  const pending = await call('pay', { n: 1 })
+  const [waiting] = await approvals()
+  const { conversation, run } = waiting!
+  await edge.post(`/conversations/${conversation}/runs/${run}/cancel`, {}, bearer('person'))
+  expect((await call('pay', { n: 1 })).result).toEqual({
+    content: text('Somebody has cancelled this call.'),
+    isError: true,
+  })
+  expect((await call('pay', { n: 1 })).result.content[0].text).not.toBe(pending.result.content[0].text)
+  expect(payments).toEqual([])
 })

@@ -206,10 +206,12 @@ describe('a client of the newest revision', () => {
 })
 
 describe('tools/list', () => {
-  test('has the callable tools by name, without those that always need approval', async () => {
+  test('has the callable tools by name, those that always need approval where that can be given', async () => {
     const tools = [tool('b'), tool('a'), tool('c', undefined, { approval: 'always' })]
     const { result } = await read(await client({ tools }).newest('tools/list'))
-    expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
+    expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(['a', 'b', 'c'])
+    const unsigned = await read(await client({ tools, setup: { questionSigner: undefined } }).newest('tools/list'))
+    expect(unsigned['result'].tools.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
     expect(result).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
     expect(result).not.toHaveProperty('nextCursor')
   })
@@ -265,9 +267,10 @@ describe('tools/call', () => {
     expect(await read(await newest('tools/call', { name: 'slow' }))).toEqual(complete({ content: text('It is done.') }))
   })
 
-  test('of a tool that needs approval is refused and does not run', async () => {
+  test('of a tool that needs approval is refused and does not run where nothing can be signed', async () => {
     const run = vi.fn()
-    const { newest } = client({ tools: [tool('pay', run, { approval: 'always' })] })
+    const setup = { questionSigner: undefined }
+    const { newest } = client({ tools: [tool('pay', run, { approval: 'always' })], setup })
     expect(await read(await newest('tools/call', { name: 'pay' }))).toMatchObject({ result: { isError: true } })
     expect(run).not.toHaveBeenCalled()
   })

@@ -222,6 +222,25 @@ const WAYS: Readonly<Record<string, Way>> = {
       return [first, await call({ inputResponses }), await call({ inputResponses, requestState })]
     },
   },
+  'a program in a session of /mcp': {
+    script: () => [],
+    isDirect: true,
+    vars: { OUTCOME_SECRET: 'a secret of the deployment' },
+    go: async ({ as }, [[name, args = {}] = ['']]) => {
+      const accept = 'application/json, text/event-stream'
+      const send = (json: object, headers: object = {}) =>
+        as(PROGRAM)('/mcp', { json: { jsonrpc: '2.0', ...json }, headers: { accept, ...headers } })
+      const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } }
+      const session = (await send({ id: 0, method: 'initialize', params })).headers.get('mcp-session-id') ?? ''
+      const call = (id: number) =>
+        send({ id, method: 'tools/call', params: { name, arguments: args } }, { 'mcp-session-id': session })
+      const first = await call(1)
+      if (!/\bNot run yet\b/.test(JSON.stringify(first.body))) return first
+      const result = { action: 'accept', content: {} }
+      const reply = await send({ id: 'e30.e30', result }, { 'mcp-session-id': session })
+      return [first, reply, await call(2)]
+    },
+  },
   'an alias': { alias: 'face', script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input } }) },
   'an alias, called directly': {
     alias: 'face',

@@ -267,15 +267,18 @@ describe('an approval, over /mcp', () => {
 
   test('has the tools listed that always need it', async () => {
     const { edge } = bank()
-    const names = async (key: string, capabilities: object) => {
+    const unsigned = bank({ OUTCOME_SECRET: undefined }).edge
+    const names = async (key: string, capabilities: object, { as } = edge) => {
       const meta = { [`${PREFIX}protocolVersion`]: NEWEST, [`${PREFIX}clientCapabilities`]: capabilities }
       const json = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }
       const headers = { 'mcp-protocol-version': NEWEST, 'mcp-method': 'tools/list' }
-      const { body } = await edge.as(key)('/mcp', { json, headers })
+      const { body } = await as(key)('/mcp', { json, headers })
       return body.result.tools.map(({ name }: { name: string }) => name)
     }
     expect(await names(PERSON, { elicitation: {} })).toEqual(['ask', 'other', 'pay'])
-    expect(await names(PERSON, {})).toEqual(['ask', 'other'])
-    expect(await names(PROGRAM, { elicitation: {} })).toEqual(['ask', 'other'])
+    // A client that asks nobody is told where a person decides.
+    expect(await names(PERSON, {})).toEqual(['ask', 'other', 'pay'])
+    expect(await names(PROGRAM, { elicitation: {} })).toEqual(['ask', 'other', 'pay'])
+    expect(await names(PERSON, { elicitation: {} }, unsigned)).toEqual(['ask', 'other'])
   })
 })

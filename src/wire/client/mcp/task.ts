@@ -76,8 +76,9 @@ export function toSettledResult(
   modern: boolean,
 ): object {
   const [call] = record.calls
-  const isSettled = statusOf({ record }) === 'completed'
-  const outcome = isSettled ? outcomeOf(call, record) : failure('call_failed', faultOf(record).message)
+  const status = statusOf({ record })
+  const reason = status === 'cancelled' ? 'Somebody has cancelled this call.' : faultOf(record).message
+  const outcome = status === 'completed' ? outcomeOf(call, record) : failure('run_failed', reason)
   return toCallResult(outcome, definition ?? {}, modern)
 }
 

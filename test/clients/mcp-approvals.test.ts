@@ -1,0 +1,110 @@
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ScriptedStage, startScripted } from './scripted-stage.ts'
+
+let stage: ScriptedStage
+beforeAll(async () => {
+  stage = await startScripted({ OUTCOME_SECRET: 'a secret of the deployment' })
+})
+afterAll(() => stage?.close())
+
+type Action = 'accept' | 'decline' | 'cancel'
+/** Answers what a person is asked, as a person does. */
+type Person = (message: string) => Promise<Action>
+
+interface Connection {
+  readonly call: (name: string, args?: Record<string, unknown>) => Promise<Record<string, unknown>>
+  readonly names: () => Promise<string[]>
+  readonly revision: string | undefined
+  readonly close: () => Promise<void>
+}
+
+const address = () => new URL('/mcp', stage.url)
+const requestInit = () => ({ headers: { authorization: `Bearer ${stage.key}` } })
+
+/** `@modelcontextprotocol/client` as it is, which negotiates 2025-11-25. */
+async function connectClient(person?: Person): Promise<Connection> {
+  const capabilities = person ? { elicitation: {} } : {}
+  const client = new ModernClient({ name: 'test', version: '1' }, { capabilities })
+  if (person) {
+    client.setRequestHandler('elicitation/create', async ({ params }) => ({ action: await person(params.message) }))
+  }
+  await client.connect(new ModernTransport(address(), { requestInit: requestInit() }))
+  return {
+    call: (name, args = {}) => client.callTool({ name, arguments: args }),
+    names: async () => (await client.listTools()).tools.map(({ name }) => name),
+    revision: client.getNegotiatedProtocolVersion(),
+    close: () => client.close(),
+  }
+}
+
+/** `@modelcontextprotocol/sdk` as it is. */
+async function connectSdk(person?: Person): Promise<Connection> {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities: person ? { elicitation: {} } : {} })
+  if (person) {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({ action: await person(params.message) }))
+  }
+  const transport = new StreamableHTTPClientTransport(address(), { requestInit: requestInit() })
+  await client.connect(transport)
+  return {
+    call: (name, args = {}) => client.callTool({ name, arguments: args }),
+    names: async () => (await client.listTools()).tools.map(({ name }) => name),
+    revision: transport.protocolVersion,
+    close: () => client.close(),
+  }
+}
+
+const REFUSED = { content: [{ type: 'text', text: 'A person refused this call.' }], isError: true }
+const PAID = { content: [{ type: 'text', text: 'paid' }] }
+
+const authorization = () => ({ authorization: `Bearer ${stage.key}` })
+
+describe.each([
+  ['@modelcontextprotocol/client', connectClient],
+  ['@modelcontextprotocol/sdk', connectSdk],
+])('%s', (_, connect) => {
+  test.each<[Action, object]>([
+    ['accept', PAID],
+    ['decline', REFUSED],
+    ['cancel', REFUSED],
+  ])('asks its person for an approval, who answers %s', async (action, result) => {
+    const questions: string[] = []
+    const { call, names, revision, close } = await connect(async (message) => {
+      questions.push(message)
+      return action
+    })
+    expect([revision, (await names()).includes('pays')]).toEqual(['2025-11-25', true])
+    expect(await call('pays')).toEqual(result)
+    expect(questions).toEqual(['Allow the call of "pays" with {}?'])
+    // Other calls are not asked about.
+    expect(await call('progresses')).toMatchObject({ content: [{ type: 'text', text: 'arrived' }] })
+    expect(questions.length).toBe(1)
+    await close()
+  })
+
+  test.each<[string, object]>([
+    ['approve', PAID],
+    ['reject', REFUSED],
+  ])(
+    'without a person is told where one decides, and gets the result of "%s" by calling again',
+    async (decision, result) => {
+      const { call, close } = await connect()
+      const refusal = JSON.stringify(await call('pays', { decision }))
+      const [, address = '', id] = /at (\S+\/#\/approvals\/\/(call_\w+))\. Tell the user so\./.exec(refusal) ?? []
+      expect(new URL(address).origin).toBe(stage.url.origin)
+      const list = (await (await stage.ask('/approvals', { headers: authorization() })).json()) as Record<
+        string,
+        string
+      >[]
+      const waiting = list.find((each) => each['id'] === id)
+      const path = `/conversations/${waiting?.['conversation']}/runs/${waiting?.['run']}/calls/${id}`
+      expect((await stage.ask(path, { json: { decision }, headers: authorization() })).status).toBe(200)
+      expect(await call('pays', { decision })).toEqual(result)
+      expect(JSON.stringify(await call('pays', { decision }))).toContain('Not run yet')
+      await close()
+    },
+  )
+})

@@ -1,0 +1,59 @@
+import type { Tool } from '../../src/contract/tool.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const PERSON = ['chat', 'tools:read', 'approve']
+
+/** An edge with these tools, and clients of the revision 2025-11-25 with keys of two tenants. */
+export function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> = {}) {
+  const keys = [
+    apiKey('person', { scopes: PERSON }),
+    apiKey('colleague', { scopes: PERSON }),
+    apiKey('program', { scopes: ['chat', 'tools:read'] }),
+    apiKey('stranger', { tenant: 'other', scopes: PERSON }),
+  ]
+  const edge = keptEdge({ script: [], tools, listsRuns: true, vars: { ...withKeys(...keys), ...vars } })
+  const post = (json: object, key: string, headers: Record<string, string> = {}) =>
+    edge.post('/mcp', json, { accept: 'application/json, text/event-stream', ...bearer(key), ...headers })
+  const connect = async (capabilities: object, key = 'person') => {
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } }
+    const response = await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, key)
+    const session = response.headers.get('mcp-session-id')
+    const headers = { 'mcp-protocol-version': '2025-11-25', ...(session !== null && { 'mcp-session-id': session }) }
+    const send = (json: object) => post({ jsonrpc: '2.0', ...json }, key, headers)
+    const start = async (name: string, args: object = {}, id = 1, meta = {}) =>
+      messagesOf(await send({ id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }))
+    /** Calls a tool as a client that is asked nothing does. */
+    const call = async (name: string, args: object = {}) => (await start(name, args)).next()
+    return { session, send, start, call }
+  }
+  const approvals = async (key = 'person'): Promise<Record<string, any>[]> =>
+    (await edge.fetch('/approvals', { headers: bearer(key) })).json() as Promise<Record<string, any>[]>
+  const decide = ({ conversation, run, id }: Record<string, any>, decision: object, key = 'person') =>
+    edge.post(`/conversations/${conversation}/runs/${run}/calls/${id}`, decision, bearer(key))
+  return { edge, connect, approvals, decide }
+}
+
+/** Reads the messages of a response one by one; comments are left out. */
+export function messagesOf(response: Response): { next(): Promise<any>; leave(): Promise<void> } {
+  if (response.headers.get('content-type')?.includes('json')) {
+    return { next: () => response.json(), leave: async () => {} }
+  }
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let buffer = ''
+  return {
+    next: async () => {
+      for (;;) {
+        const end = buffer.indexOf('\n\n')
+        const frame = buffer.slice(0, Math.max(end, 0))
+        buffer = end < 0 ? buffer : buffer.slice(end + 2)
+        if (frame.startsWith('data: ')) return JSON.parse(frame.slice('data: '.length)) as unknown
+        if (end >= 0) continue
+        const { value, done } = await reader.read()
+        if (done) return undefined
+        buffer += value
+      }
+    },
+    leave: () => reader.cancel(),
+  }
+}
