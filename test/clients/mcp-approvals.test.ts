@@ -57,8 +57,8 @@ async function connectSdk(person?: Person): Promise<Connection> {
   }
 }
 
-const REFUSED = { content: [{ type: 'text', text: 'A person refused this call.' }], isError: true }
-const PAID = { content: [{ type: 'text', text: 'paid' }] }
+const REFUSAL = { content: [{ type: 'text', text: 'A person refused this call.' }], isError: true }
+const RECEIPT = { content: [{ type: 'text', text: 'paid' }] }
 
 const authorization = () => ({ authorization: `Bearer ${stage.key}` })
 
@@ -67,9 +67,9 @@ describe.each([
   ['@modelcontextprotocol/sdk', connectSdk],
 ])('%s', (_, connect) => {
   test.each<[Action, object]>([
-    ['accept', PAID],
-    ['decline', REFUSED],
-    ['cancel', REFUSED],
+    ['accept', RECEIPT],
+    ['decline', REFUSAL],
+    ['cancel', REFUSAL],
   ])('asks its person for an approval, who answers %s', async (action, result) => {
     const questions: string[] = []
     const { call, names, revision, close } = await connect(async (message) => {
@@ -86,8 +86,8 @@ describe.each([
   })
 
   test.each<[string, object]>([
-    ['approve', PAID],
-    ['reject', REFUSED],
+    ['approve', RECEIPT],
+    ['reject', REFUSAL],
   ])(
     'without a person is told where one decides, and gets the result of "%s" by calling again',
     async (decision, result) => {

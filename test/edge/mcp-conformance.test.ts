@@ -14,7 +14,7 @@ const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'w
 
 /** Why a scenario fails: it is about something that an edge does not have. */
 const NO_LOGGING = 'the capability `logging` is not offered: what tools log is for operators'
-const NO_REQUESTS = 'in older revisions the edge sends its clients no requests: it keeps no session to ask in'
+const NO_SAMPLING = 'clients of older revisions are asked for what a person knows, and for nothing else'
 const NO_RESOURCES = 'resources are those of MCP servers behind the edge, and their addresses name the server'
 const NO_PROMPTS = 'prompts are those of MCP servers behind the edge, and their names begin with that of the server'
 const NO_COMPLETIONS = 'the capability `completions` is not offered: there is nothing of it to complete'
@@ -39,10 +39,7 @@ const NOT_APPLICABLE: Readonly<Record<string, Readonly<Record<string, string>>>>
     ...WITHOUT_BOTH,
     'logging-set-level': NO_LOGGING,
     'tools-call-with-logging': NO_LOGGING,
-    'tools-call-sampling': NO_REQUESTS,
-    'tools-call-elicitation': NO_REQUESTS,
-    'elicitation-sep1034-defaults': NO_REQUESTS,
-    'elicitation-sep1330-enums': NO_REQUESTS,
+    'tools-call-sampling': NO_SAMPLING,
     'resources-subscribe': NO_RESOURCES,
     'resources-unsubscribe': NO_RESOURCES,
   },

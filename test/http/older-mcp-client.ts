@@ -1,4 +1,6 @@
+import { expect } from 'vitest'
 import type { Tool } from '../../src/contract/tool.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { keptEdge } from './kept-edge.ts'
 
@@ -27,8 +29,14 @@ export function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> =
     const call = async (name: string, args: object = {}) => (await start(name, args)).next()
     return { session, send, start, call }
   }
-  const approvals = async (key = 'person'): Promise<Record<string, any>[]> =>
-    (await edge.fetch('/approvals', { headers: bearer(key) })).json() as Promise<Record<string, any>[]>
+  /** The calls that wait for a person, once there are so many: lists are told of them a moment later. */
+  const approvals = (key = 'person', count = 1): Promise<Record<string, any>[]> =>
+    eventually(async () => {
+      const response = await edge.fetch('/approvals', { headers: bearer(key) })
+      const list = (await response.json()) as Record<string, any>[]
+      expect(list.length).toBe(count)
+      return list
+    })
   const decide = ({ conversation, run, id }: Record<string, any>, decision: object, key = 'person') =>
     edge.post(`/conversations/${conversation}/runs/${run}/calls/${id}`, decision, bearer(key))
   return { edge, connect, approvals, decide }

@@ -114,9 +114,9 @@ describe('an answer in a session', () => {
     expect(payments).toEqual([])
     await send({ id: question, ...ACCEPT })
     await eventually(() => expect(payments).toEqual(['ask']))
-    const again = await start('ask', {}, 2)
+    const next = await start('ask', {}, 2)
     vi.useRealTimers()
-    await again.leave()
+    await next.leave()
     await stream.leave()
   })
 

@@ -136,14 +136,16 @@ const READ = {
   HashBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
   McpMessage: {
     type: 'object',
-    description: 'One JSON-RPC 2.0 request or notification of the Model Context Protocol.',
+    description: 'One JSON-RPC 2.0 request, notification or reply of the Model Context Protocol.',
     properties: {
       jsonrpc: { const: '2.0' },
       id: { type: ['string', 'integer'] },
       method: { type: 'string' },
       params: { type: 'object' },
+      result: { type: 'object' },
+      error: { type: 'object' },
     },
-    required: ['jsonrpc', 'method'],
+    required: ['jsonrpc'],
   },
 }
 

@@ -183,7 +183,7 @@ export const CLIENT_ROUTES: Routes = {
       body: 'McpMessage',
       answers: {
         200: { says: 'The JSON-RPC response.', json: { type: 'object' }, events: 'McpMessage' },
-        202: { says: 'The notification was accepted.' },
+        202: { says: 'The notification, or the reply to a question, was accepted.' },
       },
       errors: {
         401: 'The key or token is missing or invalid. `WWW-Authenticate` names the metadata and the scopes to ask for.',

@@ -179,7 +179,7 @@ function misconfigured({ hostname }: URL, error: unknown): Problem {
 }
 
 const EXPOSED_HEADERS =
-  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, edgecall-ignored, etag, location, retry-after, www-authenticate'
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, edgecall-ignored, mcp-session-id, etag, location, retry-after, www-authenticate'
 
 /**
  * Allows pages of the configured origins, compared exactly, and those of any origin under the paths that are public for

@@ -142,8 +142,8 @@ export async function takeReply(
           ...(wait.asksFor !== undefined && { input: { [wait.asksFor]: isObject(content) ? content : {} } }),
         }
       : { decision: 'reject', ...(error !== undefined && { reason: 'the client could not ask a person' }) }
-  const answered = await stub.answer(wait.run, { [wait.call]: signAnswer(context.caller, answer) })
-  if (!answered.ok && answered.code !== 'call_already_answered') unwrapReply(answered)
+  const decision = await stub.answer(wait.run, { [wait.call]: signAnswer(context.caller, answer) })
+  if (!decision.ok && decision.code !== 'call_already_answered') unwrapReply(decision)
   return undefined
 }
 

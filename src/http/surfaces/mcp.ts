@@ -5,7 +5,7 @@ import { edgeName } from '../../contract/tool-names.ts'
 import { isFor, type Progress, type Tool, type ToolSource } from '../../contract/tool.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
-import { Problem, problemHeaders } from '../problem.ts'
+import { Problem, type ProblemDetails, problemHeaders } from '../problem.ts'
 import { readJson } from '../request-body.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { openUntil, SSE_HEADERS } from '../respond/stream.ts'
@@ -26,6 +26,7 @@ import {
   INVALID_PARAMS,
   INVALID_REQUEST,
   isFault,
+  type McpFault,
   mcpFault,
   type McpMessage,
   METHOD_NOT_FOUND,
@@ -116,13 +117,13 @@ app.all('/', (c) => c.body(null, 405, { allow: 'GET, POST' }))
 
 /** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
 function mcpProblem({ details }: Problem, context?: ProblemContext): Response {
-  const { status, code, message } = details
+  const headers = { ...problemHeaders(details), ...(context && challenge(details, context)) }
+  return reply({}, faultOf(details), headers)
+}
+
+function faultOf({ status, code, message }: ProblemDetails): McpFault {
   const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
-  const fault = mcpFault(number, message, status)
-  return Response.json(toMessage({}, fault), {
-    status,
-    headers: { ...problemHeaders(details), ...(context && challenge(details, context)) },
-  })
+  return mcpFault(number, message, status)
 }
 
 async function answer(message: McpMessage, context: EdgeContext): Promise<object> {
@@ -245,7 +246,12 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
     const noticeOf = progressNotices(progressToken)
     const progress = progressToken === undefined ? undefined : (news: Progress) => send(noticeOf(news))
     const stream = session && { session, send, signal, progress }
-    send(toMessage(message, await perform({ signal, stream, ...(progress && { progress }) })))
+    const payload = perform({ signal, stream, ...(progress && { progress }) }).catch((error: unknown) => {
+      // The status of the response was sent.
+      if (error instanceof Problem) return faultOf(error.details)
+      throw error
+    })
+    send(toMessage(message, await payload))
   })
 }
 

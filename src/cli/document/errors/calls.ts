@@ -30,7 +30,7 @@ export const CALL_ERRORS: ErrorTexts = {
   ),
   approval_needs_conversation: errorText(
     'The call needs approval, and the run has no conversation.',
-    'Use a conversation, or an MCP client that can ask with a key that may approve.',
+    'Use a conversation, or `/mcp` of an edge with an `OUTCOME_SECRET`.',
   ),
   bad_outcome: errorText(
     'A tool Worker returned a value that is not an outcome.',
