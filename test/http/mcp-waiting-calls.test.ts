@@ -170,7 +170,6 @@ describe.each<[string, object, string, Record<string, unknown>]>([
         true,
         `Not run yet: a person must allow this call, at ${link}. Tell the user so. Once it is decided, call the tool again ` +
           'with the same arguments to get the result.',
-        [],
       ])
       expect(waiting).toMatchObject({ tool: 'pay', caller: { tenant: 'acme', key: keyName(key) } })
       // Neither makes the call, nor asks for a second approval.

@@ -156,9 +156,10 @@ describe('the answer of a person', () => {
       const replies = await Promise.all(
         Array.from({ length: 3 }, () => call(name, { n: 1 }, { answers, requestState })),
       )
-      // The same signature, spelt otherwise.
-      replies.push(await call(name, { n: 1 }, { answers, requestState: spelt(requestState) }))
-      expect(replies).toEqual(Array.from({ length: 4 }, () => replies[0]))
+      expect(replies).toEqual(Array.from({ length: 3 }, () => replies[0]))
+      // The same signature in another spelling, which an edge does not write.
+      const other = await call(name, { n: 1 }, { answers, requestState: spelt(requestState) })
+      expect(other).toMatchObject(INVALID)
       expect(replies[0]).toMatchObject({ result: { content: [{ text: 'paid' }] } })
       expect(payments).toEqual([payment])
       // It can be asked for again.

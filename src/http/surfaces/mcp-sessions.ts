@@ -3,7 +3,7 @@ import { newId } from '../../contract/id.ts'
 import type { InputRequest } from '../../contract/input.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { CallAnswer, PendingApproval } from '../../contract/conversation.ts'
-import type { Signer } from '../../contract/setup.ts'
+import type { Signer } from '../../contract/signer.ts'
 import type { Caller } from '../../contract/tool.ts'
 import {
   INVALID_REQUEST,
