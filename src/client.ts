@@ -9,6 +9,7 @@ import {
   type EventOf,
   follow,
   hasId,
+  isPassing,
   type RecordOf,
   requestJson,
   type RunInput,
@@ -23,7 +24,7 @@ import { eventId } from './wire/events.ts'
 
 export type { JsonObject } from './contract/json.ts'
 export type { CallRecord, ClientTool, RunRecord } from './contract/run.ts'
-export type { RunOptions } from './wire/client/request.ts'
+export type { InputMessage, RunOptions } from './wire/client/request.ts'
 export type { ResponseFormat, ToolChoice } from './contract/model.ts'
 export type { RunSummary, StoredMessage } from './contract/conversation.ts'
 export type { Usage } from './contract/usage.ts'
@@ -49,7 +50,10 @@ export interface Client<Tool extends string = string> {
  */
 export interface Conversation<Tool extends string = string> {
   readonly id: string
-  /** Runs until the run ends, or waits for an approval or for a result of the caller: see its `status`. */
+  /**
+   * Runs until the run ends, or waits for an approval or for a result of the caller: see its `status`. Asks again by itself
+   * if the connection is lost, for the same run.
+   */
   run(input: string | RunInput<Tool>, options?: AskOptions): Promise<RecordOf<Tool>>
   /** As `run`, event by event. Reconnects by itself if the connection is lost. */
   stream(input: string | RunInput<Tool>, options?: AskOptions): AsyncGenerator<EventOf<Tool>, void>
@@ -115,29 +119,33 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
   const resume: Conversation<Tool>['resume'] = (runId, { after = 0, signal } = {}) =>
     follow<Tool>((last) => eventsAfter(runId, last?.seq ?? after, signal), { mayReopen: true, signal })
 
+  const stream: Conversation<Tool>['stream'] = (input, { signal, idempotencyKey = newId('key') } = {}) => {
+    // With the key, the request can be sent again when it is not known whether it arrived.
+    const headers = { ...EVENTS, ...idempotencyHeader(idempotencyKey) }
+    const open = () => send(`${path}/runs`, { json: bodyOf(input), headers, signal })
+    return follow<Tool>((last) => (last ? eventsAfter(last.runId, last.seq, signal) : open()), {
+      mayReopen: true,
+      signal,
+    })
+  }
+
   return {
     id,
-    run: async (input, { signal, idempotencyKey } = {}) => {
+    run: async (input, { signal, idempotencyKey = newId('key') } = {}) => {
       try {
         const headers = idempotencyHeader(idempotencyKey)
         return await requestJson(send, `${path}/runs`, hasId, { json: bodyOf(input), headers, signal })
       } catch (error) {
-        const runId = error instanceof EdgecallError && error.code === 'wait_elapsed' ? error.runId : undefined
-        if (runId === undefined) throw error
-        const events = resume(runId, { signal })
-        while (!(await events.next()).done) continue
-        return requireSuccess(await record(runId))
+        if (!(error instanceof EdgecallError)) throw error
+        let runId = error.code === 'wait_elapsed' ? error.runId : undefined
+        if (runId === undefined && !isPassing(error)) throw error
+        // The same key finds the run, which may have been started.
+        const events = runId === undefined ? stream(input, { signal, idempotencyKey }) : resume(runId, { signal })
+        for await (const event of events) runId = event.runId
+        return requireSuccess(await record(runId ?? ''))
       }
     },
-    stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
-      // With the key, the request can be sent again when it is not known whether it arrived.
-      const headers = { ...EVENTS, ...idempotencyHeader(idempotencyKey) }
-      const open = () => send(`${path}/runs`, { json: bodyOf(input), headers, signal })
-      return follow<Tool>((last) => (last ? eventsAfter(last.runId, last.seq, signal) : open()), {
-        mayReopen: true,
-        signal,
-      })
-    },
+    stream,
     resume,
     record,
     approve: (runId, callId, options) => answer(runId, callId, { ...options, decision: 'approve' }),

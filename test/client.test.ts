@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { createClient, EdgecallError } from '../src/client.ts'
 import type { ModelEvent } from '../src/contract/model.ts'
+import type { FetchFiles } from '../src/contract/setup.ts'
+import { decimalValue, jsonNumbers } from './fixtures/json-numbers.ts'
 import { COUNTS_TIMERS } from './fixtures/counts-timers.ts'
 import { ask, bodies, say, tool, types } from './fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './http/kept-edge.ts'
@@ -213,6 +215,38 @@ describe('a conversation', () => {
     expect(lost).toBe(3)
   })
 
+  test.each(['before', 'within'])(
+    'asks for the record of one run, if the connection is lost %s the answer',
+    async (place) => {
+      const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
+      let posts = 0
+      const client = clientOf(edge, async (input, init) => {
+        const response = await edge.fetch(input, init)
+        if (!new URL(input as string).pathname.endsWith('/runs') || posts++ > 0) return response
+        await response.body?.cancel()
+        if (place === 'before') throw new TypeError('fetch failed')
+        const cut = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
+        return new Response(cut, response)
+      })
+      const chat = await client.createConversation('c')
+      const run = await chat.run('What is 1 + 2?')
+      expect(run).toMatchObject({ status: 'completed', answer: 'Three.' })
+      expect(await chat.record(run.id)).toEqual(run)
+      expect([posts, (await chat.runs()).length, edge.requests.length]).toEqual([2, 1, 2])
+    },
+  )
+
+  test('does not ask again for the events of a run that has ended', async () => {
+    const edge = keptEdge({ script: [say('Once.')] })
+    const chat = await clientOf(edge).createConversation('c')
+    const last = (await Array.fromAsync(chat.stream('Hello'))).at(-1)
+    expect(await Array.fromAsync(chat.resume(last?.runId ?? '', { after: last?.seq ?? 0 }))).toEqual([])
+    const path = `/conversations/c/runs/${last?.runId}/events`
+    const statusAfter = async (id: string) => (await edge.fetch(path, { headers: { 'last-event-id': id } })).status
+    expect(await statusAfter(`${last?.runId}.${last?.seq}`)).toBe(204)
+    expect(await statusAfter(`${last?.runId}.1`)).toBe(200)
+  })
+
   test('gives up on an edge that stays unreachable', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     try {
@@ -422,6 +456,53 @@ test('a client sends its API key and headers', async () => {
   expect(requests).toEqual([
     ['http://127.0.0.1:8787/conversations?after=a+b&limit=2', { authorization: 'Bearer ek_1', 'x-trace': 't' }],
   ])
+})
+
+test('the client takes messages with images and files', async () => {
+  const edge = keptEdge({ script: [say('A cat.')], setup: { fetchFiles: fetchFilesAsPixels } })
+  const content = [
+    { type: 'text', text: 'What is this?' },
+    { type: 'image', url: 'https://example.com/cat.png' },
+  ] as const
+  await clientOf(edge).run({ input: [{ role: 'user', content: [...content] }] })
+  expect(edge.requests[0]?.messages).toMatchObject([
+    { role: 'user', content: [content[0], { type: 'image', mediaType: 'image/png', data: 'AA==' }] },
+  ])
+})
+
+const fetchFilesAsPixels: FetchFiles = async (links) =>
+  new Map(links.map((link) => [link, { type: link.type, mediaType: 'image/png', data: 'AA==' }]))
+
+test('the client changes no number on the way, in either direction', async () => {
+  const numbers = jsonNumbers(2000)
+  const read = tool('read', (args, toolContext) => {
+    seen.push(args)
+    contexts.push(toolContext)
+    return { ok: true, content: [], structured: { list: args['list'] } }
+  })
+  const [seen, contexts]: [any[], any[]] = [[], []]
+  const edge = keptEdge({ script: [ask(['read', `{"list":[${numbers.join(',')}]}`]), say('Done.')], tools: [read] })
+  const ids = numbers.filter((number) => /^-?\d+$/.test(number)).map(BigInt)
+  const chat = await clientOf(edge).createConversation('c')
+  const context: Record<string, unknown> = { ids }
+  const events = await Array.fromAsync(chat.stream({ input: 'Hi', context }))
+  const valuesOf = (list: unknown) => (list as unknown[]).map((each) => decimalValue(String(each)))
+  const values = numbers.map(decimalValue)
+  const settled: any = events.find(({ type }) => type === 'call.settled')
+  expect(valuesOf(settled.structured.list)).toEqual(values)
+  const record: any = await chat.record(settled.runId)
+  expect([record.calls[0].arguments, record.calls[0].structured].map(({ list }) => valuesOf(list))).toEqual([
+    values,
+    values,
+  ])
+  expect(valuesOf(seen[0].list)).toEqual(values)
+  expect(valuesOf(contexts[0].values.ids)).toEqual(ids.map((id) => decimalValue(String(id))))
+  const raw = `[${numbers.join(',')}]`
+  const foreign = createClient({
+    url: 'http://127.0.0.1',
+    fetch: async () => new Response(`{"id":"run_1","calls":[],"prompts":${raw}}`),
+  })
+  expect(valuesOf((await foreign.run('Hi')).prompts)).toEqual(values)
 })
 
 test('the client narrows tool names to its type parameter', () => {

@@ -1,10 +1,10 @@
 import { endsAnswer, isNewsType, type RunEvent } from '../contract/event.ts'
+import { digitKeeper, encodeExactly, mayHaveLong } from '../contract/exact-numbers.ts'
 import { isObject, type JsonObject, parseJson } from '../contract/json.ts'
-import type { Message } from '../contract/message.ts'
 import type { ProviderOptions, ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { CallRecord, ClientTool, RunRecord } from '../contract/run.ts'
 import { pause, retryAfterMs } from '../contract/time-limit.ts'
-import type { RunOptions, Sampling } from '../wire/client/request.ts'
+import type { InputMessage, RunOptions, Sampling } from '../wire/client/request.ts'
 import { readSse } from '../wire/sse.ts'
 
 export interface SendOptions {
@@ -28,7 +28,7 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
         ...headers,
         ...options.headers,
       },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(json !== undefined && { body: encodeExactly(json) }),
       // Another server must not get the key.
       redirect: 'manual',
       signal,
@@ -65,7 +65,10 @@ export async function requestJson<Value>(
 ): Promise<Value> {
   const response = await send(path, options)
   try {
-    const value: Value = await response.json()
+    const text = await response.text().catch((cause: unknown) => {
+      throw new CutAnswer('The connection was lost.', { cause })
+    })
+    const value: Value = JSON.parse(text, mayHaveLong(text) ? digitKeeper() : undefined)
     if (isOfShape(value)) return value
     throw new TypeError('The response did not come from an edge.')
   } catch (cause) {
@@ -74,6 +77,9 @@ export async function requestJson<Value>(
     throw new EdgecallError('The response is not a valid answer of an edge.', { code: 'bad_answer', status, cause })
   }
 }
+
+/** Why an answer is not complete. */
+class CutAnswer extends Error {}
 
 /** An error that an edge answered, or a failure of the connection to it. */
 export class EdgecallError extends Error {
@@ -153,7 +159,7 @@ export async function* follow<Tool extends string>(
           yield last
         }
       }
-      if (isOver) return
+      if (isOver || !body) return
       throw new Error('The stream ended before its run did.')
     } catch (cause) {
       signal?.throwIfAborted()
@@ -169,14 +175,17 @@ export async function* follow<Tool extends string>(
 
 /** Parses an event. That its tools are among `Tool` is not checked: the caller asserts it. */
 function eventOf<Tool extends string>(line: string): EventOf<Tool> {
-  const event: EventOf<Tool> = JSON.parse(line)
+  const event: EventOf<Tool> = JSON.parse(line, mayHaveLong(line) ? digitKeeper() : undefined)
   if (isObject(event)) return event
   throw new TypeError('An event is an object.')
 }
 
-/** Tells whether an error may pass: the edge was not reached, or a 5xx response had no code of an edge. */
-function isPassing({ code }: EdgecallError): boolean {
-  return code === 'unreachable' || code.startsWith('http_5')
+/**
+ * Tells whether an error may pass: the edge was not reached, a 5xx response had no code of an edge, or the connection was
+ * lost during the answer.
+ */
+export function isPassing({ code, cause }: EdgecallError): boolean {
+  return code === 'unreachable' || code.startsWith('http_5') || cause instanceof CutAnswer
 }
 
 function connectionLost(runId: string | undefined, cause: unknown): EdgecallError {
@@ -198,7 +207,7 @@ export type RecordOf<Tool extends string = string> = Omit<RunRecord, 'calls'> & 
 
 /** The input and options of a run, as in `POST …/runs`. A text as `input` is one user message. */
 export interface RunInput<Tool extends string = string> extends Omit<RunOptions, 'tools'> {
-  readonly input: string | readonly Message[]
+  readonly input: string | readonly InputMessage[]
   readonly system?: string
   readonly model?: string
   readonly tools?: readonly Tool[] | { readonly add?: readonly Tool[]; readonly remove?: readonly Tool[] }

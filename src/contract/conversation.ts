@@ -29,6 +29,7 @@ export interface Refusal {
     | 'no_recovery'
     | 'unknown_run'
     | 'unknown_call'
+    | 'unknown_message'
     | 'unknown_step'
     | 'own_run'
     | 'second_person_needed'
@@ -171,6 +172,18 @@ export interface StoredMessage {
   readonly fullResult?: readonly Content[] | undefined
 }
 
+/** A turn of a conversation: a run, or messages that were copied in or appended. */
+export interface Turn {
+  /** The id of the run, or that which the messages have for one. */
+  readonly run: string
+  /** Absent if the messages are of no run of this conversation. */
+  readonly status?: RunStatus | undefined
+  /** The messages of the turn that a model may see, oldest first. */
+  readonly messages: readonly StoredMessage[]
+  /** The facts of the run, each as a line of JSON; empty if its journal is not whole, or too long to be passed on. */
+  readonly facts: readonly string[]
+}
+
 /** A call that a person must decide about, with all that there is to see for the decision. */
 export interface PendingApproval {
   readonly id: string
@@ -222,8 +235,13 @@ export type CallAnswer =
       /** What the person filled in, by the names of the call's requests. */
       readonly input?: Readonly<Record<string, JsonObject>>
     }
-  /** `content`: the parts of the result, if they are not text alone. */
-  | { readonly result: string; readonly ok: boolean; readonly content?: readonly Content[] }
+  /** `content`: the parts of the result, if they are not text alone. `structured`: the value that `result` is the JSON of. */
+  | {
+      readonly result: string
+      readonly ok: boolean
+      readonly content?: readonly Content[]
+      readonly structured?: unknown
+    }
 
 /** The parts of a run's request that a later request may replace while the run waits. */
 export type RunTerms = Partial<
@@ -307,13 +325,14 @@ export interface ConversationService {
   callerRun(runId: string, part?: 'messages' | 'input'): Promise<Reply<CallerRun>>
   /**
    * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. `news`:
-   * which news are wanted; others are left out where that saves work. Default: all.
+   * which news are wanted; others are left out where that saves work. Default: all. `isOver`: the run has ended, and has no
+   * event after that.
    */
   events(
     runId: string,
     after: number,
     news?: NewsFilter,
-  ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
+  ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array>; readonly isOver?: boolean }>>
   /** Builds the last request of a step again. */
   stepRequest(runId: string, step: number): Promise<Reply<{ readonly request: StepRequest }>>
   /** Returns the faults of a run, for operators, in the order in which they happened. */
@@ -330,6 +349,11 @@ export interface ConversationService {
     limit: number
     fullResults?: boolean
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
+  /**
+   * Returns the newest turns before that of a message, which the id of a client or of a run names, oldest first: as many as
+   * have at most `most` messages of users and answers, but at least one; fewer if they are very long.
+   */
+  turns(page: { before?: string | undefined; most: number }): Promise<Reply<{ readonly turns: readonly Turn[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
   /** Copies the conversation, makes it of a copy, or takes it back in time. */

@@ -58,9 +58,22 @@ export function mayHaveLong(text: string): boolean {
 export function parseExactly(text: string, isKept: typeof isExact = isExact): unknown {
   // A reviver is slow.
   if (!mayHaveLong(text)) return JSON.parse(text)
-  return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
-    typeof value === 'number' && !isKept(value, context?.source ?? '') ? context?.source : value,
-  )
+  return JSON.parse(text, digitKeeper(isKept))
+}
+
+/** Makes the function for `JSON.parse` that puts the digits in the place of a number that is not kept. */
+export function digitKeeper(isKept: typeof isExact = isExact) {
+  return (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    typeof value === 'number' && !isKept(value, context?.source ?? '') ? context?.source : value
+}
+
+/** Encodes a value as JSON. A bigint is a number, or its digits as a text if JavaScript cannot hold it as a number. */
+export function encodeExactly(value: unknown): string {
+  return JSON.stringify(value, (_key, child: unknown) => {
+    if (typeof child !== 'bigint') return child
+    const digits = String(child)
+    return isExact(Number(child), digits) ? Number(child) : digits
+  })
 }
 
 /** Parses JSON from outside as `parseExactly` does. Returns undefined, which no JSON text stands for, for any other text. */

@@ -46,6 +46,17 @@ export interface UserMessage {
   readonly content: string | readonly UserContent[]
   /** Set by the edge, if the message links to files, or comes from somebody else than the caller: with an event, by a copy. */
   readonly marks?: readonly DataMark[]
+  /** What the client shows of it beside its content. No model sees that. */
+  readonly display?: MessageDisplay
+}
+
+/** What the page of a chat keeps of a message of its user, so that another page can show the same. */
+export interface MessageDisplay {
+  /** The id that the client has given to the message. */
+  readonly id?: string
+  readonly metadata?: unknown
+  /** The names of the parts of the message that are files, by their index. */
+  readonly names?: Readonly<Record<number, string>>
 }
 
 export interface AssistantMessage {

@@ -3,7 +3,6 @@ import type {
   PendingApproval,
   ConversationService,
   CreateRequest,
-  NewsFilter,
   Refusal,
   Reply,
   StartReply,
@@ -21,6 +20,7 @@ import { repeatedRequest, acceptRun } from './run/accept-run.ts'
 import { answerEvents, pendingApproval, refuseAfterEnd } from './run/answers.ts'
 import { answerBelow, approvalBelow, type FamilyPorts, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
+import { turnsBefore } from './turns.ts'
 import { isDamage } from '../contract/thrown.ts'
 import { cancelRun, DELETED, PARKED, refusalOf, refuseGone, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
@@ -247,16 +247,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => this.#view.callerRun(...args))
   }
 
-  async events(
-    runId: string,
-    after: number,
-    news?: NewsFilter,
-  ): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
-    return this.#whenOpen(async () => {
-      if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const stream = this.#view.follow(runId, after, news)
-      return stream ? { ok: true, stream } : refusalOf('bad_event_id', 'This run has no event with this id.')
-    })
+  async events(...args: Parameters<ConversationService['events']>): ReturnType<ConversationService['events']> {
+    return this.#whenOpen(async () => this.#view.events(...args))
   }
 
   async stepRequest(runId: string, step: number): ReturnType<ConversationService['stepRequest']> {
@@ -285,6 +277,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
       return { ok: true, messages: this.#store.messages.page(end, limit, fullResults && this.#store.fullResults) }
     })
+  }
+
+  async turns(page: Parameters<ConversationService['turns']>[0]): ReturnType<ConversationService['turns']> {
+    return this.#whenOpen(async () => turnsBefore(this.#store, page))
   }
 
   async usage(): Promise<Reply<{ usage: Usage; runs: number }>> {

@@ -96,6 +96,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
+  unknown_message: 404,
   unknown_step: 404,
   own_run: 403,
   second_person_needed: 403,

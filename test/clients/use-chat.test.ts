@@ -114,12 +114,13 @@ test('a message during an open approval is refused at once, and answered when it
   const chat = chatOf(edge)
   await chat.sendMessage({ text: 'Go.' })
   await chat.sendMessage({ text: 'Sure?' })
-  expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('run_waiting')])
-  const { runId, run } = JSON.parse(chat.error?.message ?? '')
+  const sentence = 'This chat waits for a decision about "danger". Approve or reject, then send the message again.'
+  expect([chat.status, chat.error?.message]).toEqual(['error', sentence])
+  const { id: runId, parts } = chat.messages[1]!
   const url = `${edge.url}/conversations/chat-1/runs/${runId}`
   const body = JSON.stringify({ decision: 'approve' })
   const headers = { 'content-type': 'application/json' }
-  await edge.fetch(`${url}/calls/${run.calls[0].id}`, { method: 'POST', headers, body })
+  await edge.fetch(`${url}/calls/${Object(parts[1]).toolCallId}`, { method: 'POST', headers, body })
   await (await edge.fetch(`${url}/events`)).text()
   await chat.regenerate()
   expect([chat.status, partsOf(chat.lastMessage)]).toEqual(['ready', ['step-start', 'Yes.']])
@@ -252,7 +253,7 @@ describe('an earlier message', () => {
     const messages = structuredClone(chat.messages)
     chat.messages = [{ id: 'foreign', role: 'assistant', parts: [] }, ...messages]
     await chat.regenerate({ messageId: messages[0]?.id ?? '' })
-    expect(chat.error?.message).toContain('unknown_run')
+    expect(chat.error?.message).toBe('This conversation has no such run.')
     chat.messages = messages
     await chat.sendMessage({ text: 'Go on.' })
     expect(lastTold(edge)).toHaveLength(7)

@@ -21,11 +21,11 @@ export interface Example {
  */
 export async function startExample(
   name: string,
-  next: (call: ModelCall, index: number) => Move,
+  next: (call: ModelCall, index: number) => Move | Promise<Move>,
   vars: { readonly edge?: Record<string, string>; readonly tools?: Record<string, Record<string, string>> } = {},
 ): Promise<Example> {
-  const model = await startModelServer((call, index) => {
-    const move = next(call, index)
+  const model = await startModelServer(async (call, index) => {
+    const move = await next(call, index)
     const usage = { inputTokens: 10, outputTokens: 5 }
     if (typeof move === 'string') return { chunks: chunksOf({ text: move, usage }) }
     const { tool, arguments: args = {} } = move

@@ -85,8 +85,13 @@ test('the browser page chats, shows what waits, and continues after the decision
     { edge: { IDENTITY_PROVIDERS: '[]' } },
   )
   let lines: ReturnType<typeof linesOf> = []
-  const transport = new DefaultChatTransport({ api: new URL('/chat', edge.url).href })
-  const chat = new Chat('chat-1', transport, (messages) => (lines = messages.flatMap(linesOf)))
+  const chat = new Chat({
+    id: 'chat-1',
+    transport: new DefaultChatTransport({ api: new URL('/chat', edge.url).href }),
+    messages: [],
+    onChange: (messages) => (lines = messages.flatMap(linesOf)),
+    onError: () => {},
+  })
   await chat.sendMessage({ text: 'Roll two dice.' })
   expect(lines.map((line) => line.text)).toEqual([
     'Roll two dice.',

@@ -324,6 +324,30 @@ describe.each(Object.entries(SURFACES))('%s', (_name, { ask: askSurface, text, a
   })
 })
 
+test.each([
+  ['approve', { state: 'approval-responded', approved: true }],
+  ['reject', { state: 'approval-responded', approved: false }],
+])(
+  'a page that is loaded again has the call of an agent that waits, and what was decided: %s',
+  async (decision, end) => {
+    const edge = edgeWithAgents()
+    const { run, approval } = await begin(edge)
+    const partOf = async () => {
+      const messages = await json(edge, '/chat/home', 'chief')
+      const parts = messages.flatMap((message: any) => message.parts)
+      const { state, approval: asked, input } = parts.find(({ toolCallId }: any) => toolCallId === approval.id)
+      return { state, approved: asked.approved, input }
+    }
+    expect(await partOf()).toEqual({ state: 'approval-requested', input: { question: 'Pay 5.' } })
+    expect(await json(edge, '/ag-ui/home', 'chief')).toMatchObject({ interrupts: [{ id: approval.id }] })
+    const url = `/conversations/${approval.conversation}/runs/${approval.run}/calls/${approval.id}`
+    expect((await edge.post(url, { decision }, bearer('judge'))).status).toBe(200)
+    await recordAtEnd(edge, run)
+    expect(await partOf()).toEqual({ ...end, input: { question: 'Pay 5.' } })
+    expect(await json(edge, '/ag-ui/home', 'chief')).toMatchObject({ interrupts: [] })
+  },
+)
+
 /** The typed client of an edge, with the key that may decide. */
 function clientOf(edge: KeptEdge) {
   return createClient({ url: 'http://edge.test', key: 'chief', fetch: (input, init) => edge.fetch(input, init) })

@@ -70,13 +70,15 @@ describe('a chat of useChat', () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const edgecall = { clientTools: [pick] }
     const first = await chunksOf(await post(edge, [user('Go')], { edgecall }))
-    expect(typesOf(first).slice(2, 5)).toEqual([
+    expect(typesOf(first).slice(2, 7)).toEqual([
+      'tool-input-start',
+      'tool-input-start',
       'tool-input-available',
       'tool-approval-request',
       'tool-input-available',
     ])
-    const { approvalId } = first[3]!
-    const { toolCallId, messageId } = { ...first[0], ...first[4] } as Chunk
+    const { approvalId } = first[5]!
+    const { toolCallId, messageId } = { ...first[0], ...first[6] } as Chunk
     const approved = {
       type: 'tool-danger',
       toolCallId: approvalId,
@@ -100,7 +102,7 @@ describe('a chat of useChat', () => {
   test('asks again for the answers that are still missing', async () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const first = await chunksOf(await post(edge, [user('Go')], { edgecall: { clientTools: [pick] } }))
-    const { toolCallId } = first[4]!
+    const { toolCallId } = first[6]!
     const parts = [{ type: 'tool-pick', toolCallId, state: 'output-available', input: {}, output: 'left' }]
     const second = await chunksOf(await post(edge, [user('Go'), { id: 'a', role: 'assistant', parts }]))
     expect(typesOf(second)).toEqual(['start', 'tool-approval-request', 'finish', '[DONE]'])

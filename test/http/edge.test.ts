@@ -1,5 +1,6 @@
 import { ToolsUnavailable } from '../../src/contract/tool.ts'
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolSource } from '../../src/contract/tool.ts'
@@ -452,6 +453,18 @@ describe('CORS', () => {
     expect(vary).toEqual(['origin', null])
   })
 
+  test('allows every method that a route has', async () => {
+    const edge = testEdge({ vars: { CORS_ORIGINS: 'https://app.example.com' } })
+    const { headers } = await edge.ask('/schedules/daily', { method: 'OPTIONS' })
+    const { paths } = JSON.parse(
+      readFileSync(new URL('../../src/http/openapi.txt', import.meta.url).pathname, 'utf8'),
+    ) as Record<'paths', Record<string, object>>
+    const methods = Object.values(paths).flatMap((route) => Object.keys(route))
+    const documented = [...new Set(methods)].map((method) => method.toUpperCase()).sort()
+    expect(headers.get('access-control-allow-methods')?.split(', ')).toEqual(documented)
+    expect(documented).toContain('PATCH')
+  })
+
   test('exposes the headers that clients need', async () => {
     const origin = 'https://app.example.com'
     const edge = testEdge({ vars: { CORS_ORIGINS: origin } })
@@ -464,7 +477,9 @@ describe('CORS', () => {
       'x-should-retry',
       'x-model-attempts',
       'idempotent-replayed',
+      'edgecall-error',
       'edgecall-ignored',
+      'mcp-session-id',
       'etag',
       'location',
       'retry-after',

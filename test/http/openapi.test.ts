@@ -191,16 +191,25 @@ describe('types that are generated from the document', () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Noon.')], tools: [tool('clock')] })
     const completion = await (await edge.post('/v1/chat/completions', chat({}))).json<any>()
     const response = await (await edge.post('/v1/responses', { input: 'Hello' })).json<any>()
-    const { ChatCompletion, Response, ChatUsage, ResponseItem } = document.components.schemas
+    const { ChatCompletion, OpenAIResponse, ChatUsage, ResponseItem } = document.components.schemas
     for (const [schema, value] of [
       [ChatCompletion, completion],
       [ChatUsage, completion.usage],
-      [Response, response],
+      [OpenAIResponse, response],
       [ResponseItem, response.output[0]],
     ])
       expect(fits(schema, value)).toBe(true)
     expect(fits(ChatCompletion, { ...completion, choices: [{}] })).toBe(false)
-    expect(fits(Response, { ...response, output: [{ type: 'message' }] })).toBe(false)
+    expect(fits(OpenAIResponse, { ...response, output: [{ type: 'message' }] })).toBe(false)
+  })
+
+  test('have names that are those of no global, and no constant beside members of any name', () => {
+    const { schemas } = document.components
+    expect(Object.keys(schemas).filter((name) => name in globalThis)).toEqual([])
+    const hasBoth = (schema: any) =>
+      schema.additionalProperties === true &&
+      Object.values(schema.properties ?? {}).some((member) => Object.hasOwn(Object(member), 'const'))
+    expect(Object.keys(schemas).filter((name) => hasBoth(schemas[name]))).toEqual([])
   })
 
   test('have optional members for defaults, and a number for the size of a page', () => {

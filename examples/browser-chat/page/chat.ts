@@ -6,28 +6,38 @@ import {
   type UIMessage,
 } from 'ai'
 
+export interface ChatOptions {
+  readonly id: string
+  readonly transport: ChatTransport<UIMessage>
+  /** Those that the page begins with. */
+  readonly messages: UIMessage[]
+  readonly onChange: (messages: readonly UIMessage[]) => void
+  readonly onError: (error: Error) => void
+}
+
 /**
  * The chat of the page: what `useChat` of the AI SDK is around, without React. In a React page, use
- * `useChat({ id, transport, sendAutomaticallyWhen, resume: true })` in its place.
+ * `useChat({ id, transport, messages, sendAutomaticallyWhen, resume: true })` in its place.
  */
 export class Chat extends AbstractChat<UIMessage> {
-  /** `onChange` is called with the messages whenever one has changed. */
-  constructor(id: string, transport: ChatTransport<UIMessage>, onChange: (messages: readonly UIMessage[]) => void) {
+  /** `onChange` is called with the messages whenever one has changed, and `onError` if something fails. */
+  constructor({ id, transport, messages, onChange, onError }: ChatOptions) {
     const state: ChatState<UIMessage> = {
       status: 'ready',
       error: undefined,
-      messages: [],
+      messages,
       pushMessage: (message) => show([...state.messages, message]),
       popMessage: () => show(state.messages.slice(0, -1)),
       replaceMessage: (index, message) => show(state.messages.with(index, message)),
-      snapshot: structuredClone,
+      // Chromium refuses it as a method of another object.
+      snapshot: (value) => structuredClone(value),
     }
-    const show = (messages: UIMessage[]) => {
-      state.messages = messages
-      onChange(messages)
+    const show = (changed: UIMessage[]) => {
+      state.messages = changed
+      onChange(changed)
     }
     // Once a person has decided, the answer continues by itself.
-    super({ id, transport, state, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
+    super({ id, transport, state, onError, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
   }
 }
 

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
+import { CLIENT_ANSWERS } from './client-answers.ts'
 import { count, DEPLOYMENT, flag, list, MADE_CALLS, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
@@ -131,6 +132,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ...LIST_ANSWERS,
   ...OPERATOR_ANSWERS,
   ...SCHEDULE_ANSWERS,
+  ...CLIENT_ANSWERS,
   StoredMessage: object(
     { position: count, run: text, message: OBJECT },
     { replaced: { const: true }, isCut: { const: true } },
@@ -188,40 +190,6 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     }),
     description: 'OpenAI’s object of this name. Calls that ran at the edge are listed in `edgecall` only.',
   },
-  AnthropicMessage: {
-    ...object({
-      id: text,
-      type: { const: 'message' },
-      role: { const: 'assistant' },
-      model: text,
-      content: list(object({ type: text }, { text, thinking: text, id: text, name: text, input: {} })),
-      stop_reason: { enum: ['end_turn', 'tool_use', 'max_tokens', 'refusal'] },
-      usage: object(
-        { input_tokens: count, output_tokens: count },
-        { cache_read_input_tokens: count, cache_creation_input_tokens: count },
-      ),
-      edgecall: ref('Report'),
-    }),
-    description: 'Anthropic’s `Message`. Calls that ran at the edge are listed in `edgecall`.',
-  },
-  AnthropicEvent: {
-    ...object({
-      type: {
-        enum: [
-          'message_start',
-          'ping',
-          'content_block_start',
-          'content_block_delta',
-          'content_block_stop',
-          'message_delta',
-          'message_stop',
-          'error',
-        ],
-      },
-    }),
-    description: 'An event of Anthropic’s streams, with the members that it has there.',
-    additionalProperties: true,
-  },
   ChatChoice: object({
     index: count,
     message: object(
@@ -275,12 +243,12 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     ...object({ type: text, sequence_number: count }),
     description: 'A streaming event of OpenAI’s Responses API. Its `type` says which further members it has.',
   },
-  Response: {
+  OpenAIResponse: {
     ...object(
       {
         id: text,
         object: { const: 'response' },
-        status: { enum: ['completed', 'incomplete', 'failed', 'cancelled', 'in_progress'] },
+        status: { enum: ['completed', 'incomplete', 'failed', 'cancelled', 'in_progress', 'queued'] },
         model: text,
         output: list(ref('ResponseItem')),
       },

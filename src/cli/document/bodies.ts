@@ -171,7 +171,7 @@ function withWords(schemas: Readonly<Record<string, object>>): Readonly<Record<s
   return {
     InputSchema: {
       type: 'object',
-      properties: { type: { const: 'object' } },
+      properties: { type: { enum: ['object'] } },
       additionalProperties: true,
       description: 'A JSON Schema.',
     },

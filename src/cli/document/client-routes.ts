@@ -50,6 +50,8 @@ export const CLIENT_BODIES = {
 /** What `?format=` of the routes of runs may be, and what each means. */
 export const STREAM_FORMATS = { 'ui-message': 'AI SDK UI message stream', 'ag-ui': 'AG-UI' }
 
+const THREAD_ERRORS = { 404: 'There is no such message.', 410: 'The conversation was deleted.' }
+
 /** The routes of other clients' protocols, and those about the edge itself. */
 export const CLIENT_ROUTES: Routes = {
   '/v1/chat/completions': {
@@ -119,7 +121,12 @@ export const CLIENT_ROUTES: Routes = {
       summary: 'List models',
       description: 'A request with the header `anthropic-version` is answered as by Anthropic.',
       scope: 'chat',
-      answers: { 200: { says: 'The models that requests may name, without wildcards.', json: 'ModelList' } },
+      answers: {
+        200: {
+          says: 'The models that requests may name, without wildcards.',
+          json: { anyOf: [ref('ModelList'), ref('AnthropicModelList')] },
+        },
+      },
     },
   },
   '/v1/models/{name}': {
@@ -127,9 +134,10 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'OpenAI',
       id: 'getModel',
       summary: 'Get a model',
-      description: 'The name may contain slashes, as in `openai/gpt-4.1-mini`.',
+      description:
+        'The name may contain slashes, as in `openai/gpt-4.1-mini`. A request with the header `anthropic-version` is answered as by Anthropic.',
       scope: 'chat',
-      answers: { 200: { says: 'The model.', json: 'Model' } },
+      answers: { 200: { says: 'The model.', json: { anyOf: [ref('Model'), ref('AnthropicModel')] } } },
       errors: { 404: 'The model does not exist.' },
     },
   },
@@ -138,10 +146,30 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'Clients',
       id: 'chat',
       summary: 'Chat with `useChat` of the AI SDK',
+      description:
+        'A request that accepts any type, as those of the AI SDK, gets an error as text: a sentence for the page. The header `edgecall-error` has the code.',
       scope: 'chat',
       body: 'UseChatBody',
       answers: { 200: STREAM },
       errors: START_ERRORS,
+    },
+  },
+  '/chat/{id}': {
+    get: {
+      tag: 'Clients',
+      id: 'listChatMessages',
+      summary: 'List the messages of a chat as `UIMessage`s of the AI SDK, oldest first',
+      description:
+        'As a page has them that was never reloaded, with calls that wait for a decision or for the page. An answer in progress is left out: its stream begins with its start. Empty if the chat does not exist yet.',
+      scope: 'chat',
+      query: {
+        before: 'Return messages before that with this id, or before its turn.',
+        limit: 'The most messages, in whole turns, at most 1000. Default: 100.',
+      },
+      answers: {
+        200: { says: 'The newest messages before `before`.', json: { type: 'array', items: ref('UiMessage') } },
+      },
+      errors: THREAD_ERRORS,
     },
   },
   '/chat/{id}/stream': {
@@ -163,6 +191,21 @@ export const CLIENT_ROUTES: Routes = {
       body: 'RunAgentInput',
       answers: { 200: STREAM },
       errors: START_ERRORS,
+    },
+  },
+  '/ag-ui/{id}': {
+    get: {
+      tag: 'Clients',
+      id: 'getAgentThread',
+      summary: 'Get the messages of an AG-UI thread, and what its last run waits for',
+      description: 'As a client has them that has read all its runs. An answer in progress is left out.',
+      scope: 'chat',
+      query: {
+        before: 'Return messages before that with this id, or before its turn.',
+        limit: 'The most messages of users and answers, in whole turns, at most 1000. Default: 100.',
+      },
+      answers: { 200: { says: 'The thread. It is empty if it does not exist yet.', json: 'AgUiThread' } },
+      errors: THREAD_ERRORS,
     },
   },
   '/mcp': {

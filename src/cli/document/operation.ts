@@ -90,6 +90,7 @@ const PATH_TEXTS: Readonly<Record<string, string>> = {
   name: 'The name of the tool.',
   run: 'The id of the run.',
   server: 'The name of the server in `MCP_SERVERS`.',
+  '/ag-ui/id': 'The id of the thread.',
   '/chat/id': 'The id of the chat, as the AI SDK sent it.',
   '/schedules/name': 'The name of the schedule.',
   '/v1/models/name': 'The name of the model.',

@@ -64,7 +64,11 @@ export const RESPONSE_ROUTES: Routes = {
       headers: CONVERSATION,
       body: 'ResponseBody',
       answers: {
-        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+        200: {
+          says: 'The response, or its events if `stream` is true.',
+          json: 'OpenAIResponse',
+          events: 'ResponseEvent',
+        },
       },
       errors: START_ERRORS,
     },
@@ -81,7 +85,11 @@ export const RESPONSE_ROUTES: Routes = {
         starting_after: 'Stream only the events after this `sequence_number`.',
       },
       answers: {
-        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+        200: {
+          says: 'The response, or its events if `stream` is true.',
+          json: 'OpenAIResponse',
+          events: 'ResponseEvent',
+        },
       },
       errors: { 404: 'The response does not exist or was not stored.' },
     },
@@ -147,7 +155,7 @@ export const RESPONSE_ROUTES: Routes = {
       summary: 'Cancel a stored response',
       description: 'A response that has ended is returned as it is.',
       scope: 'chat',
-      answers: { 200: { says: 'The response.', json: 'Response' } },
+      answers: { 200: { says: 'The response.', json: 'OpenAIResponse' } },
       errors: { 404: 'The response does not exist or was not stored.' },
     },
   },

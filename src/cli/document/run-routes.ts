@@ -238,7 +238,10 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: { after: 'Return events after this `seq`.', ...FORMAT },
       headers: { 'Last-Event-ID': 'Return events after the event with this id.' },
-      answers: { 200: { says: 'The events until the run ends or waits.', type: 'events' } },
+      answers: {
+        200: { says: 'The events until the run ends or waits.', type: 'events' },
+        204: { says: 'The run has ended, and has no later event: an `EventSource` then closes.' },
+      },
       errors: { ...MISSING_RUN, 400: 'The run has no event with this `seq` or id.' },
     },
   },

@@ -132,11 +132,11 @@ function answerEvent(
 ): RunFact {
   const { callId, tool } = call
   if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
-  const { ok, result, content = [{ type: 'text', text: result }] } = answer
+  const { ok, result, content = [{ type: 'text', text: result }], structured } = answer
   const { offered, request } = state
   const marks = marksOfCallerResult(tool, { offered, clientTools: request.clientTools, callerData })
   const outcome: ToolOutcome = {
-    ...(ok ? { ok, content } : failure('tool_failed', result)),
+    ...(ok ? { ok, content, ...(structured !== undefined && { structured }) } : failure('tool_failed', result)),
     ...(marks.length > 0 && { marks }),
   }
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit: request.limits.resultBytes })

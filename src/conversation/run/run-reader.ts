@@ -1,4 +1,4 @@
-import type { CallerRun, NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
+import type { CallerRun, ConversationService, NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
 import type { ChatModel } from '../../contract/model.ts'
 import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -85,6 +85,18 @@ export class RunReader {
     if (part === 'input') return { ok: true, ...run, input }
     const open = part && runs.find(id)
     return { ok: true, ...run, ...(open && { messages: messagesSoFar(open.state) }) }
+  }
+
+  /** Streams the events of a run after a number, and tells whether it has ended without any. */
+  events(
+    ...[id, after, news]: Parameters<ConversationService['events']>
+  ): Awaited<ReturnType<ConversationService['events']>> {
+    const { runs } = this.#ports.store
+    const row = runs.row(id)
+    if (!row) return UNKNOWN_RUN
+    const isOver = isTerminal(row.status) && after === runs.lastNumber(id)
+    const stream = this.follow(id, after, news)
+    return stream ? { ok: true, stream, isOver } : refusalOf('bad_event_id', 'This run has no event with this id.')
   }
 
   /**

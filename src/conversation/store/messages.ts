@@ -73,6 +73,22 @@ export class MessageTable {
     return this.#database.rows<{ run: string }>(query, positionOf(place))[0]?.run
   }
 
+  /** Returns the position of the first message of a turn: that of a run, or that of a message which a client has named so. */
+  startOf(id: string): number | undefined {
+    const [row] = this.#database.rows<{ first: number | null }>(
+      'SELECT min(position) AS first FROM messages WHERE run = ?',
+      id,
+    )
+    if (row?.first != null) return row.first
+    const query = `SELECT ${COLUMNS} FROM messages WHERE kind = 'user' AND (instr(message, ?) > 0 OR message LIKE '@%')
+      ORDER BY position DESC`
+    for (const user of this.#database.rows<MessageRow>(query, JSON.stringify(id).slice(1, -1))) {
+      const message = this.#read(user)?.message
+      if (message?.role === 'user' && message.display?.id === id) return this.startOf(user.run)
+    }
+    return undefined
+  }
+
   /** Returns the number of messages of the run at a place. */
   countOf(place: number): number {
     const query = 'SELECT max(position) AS last FROM messages WHERE position >= ? AND position < ?'

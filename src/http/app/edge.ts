@@ -96,7 +96,8 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
     for (const [path, each] of Object.entries(apps)) app.route(path, each)
   }
   const open = [HEALTH, ...surfaces.filter(({ isPublic }) => isPublic)]
-  app.use(cors(open.flatMap(({ routes: apps, anyOrigin }) => (anyOrigin ? Object.keys(apps) : []))))
+  const anyOriginPaths = open.flatMap(({ routes: apps, anyOrigin }) => (anyOrigin ? Object.keys(apps) : []))
+  app.use(cors(anyOriginPaths, () => methodsOf(app)))
   app.use(countPublicRequests(open.flatMap(({ routes: apps, limitsRate }) => (limitsRate ? [] : Object.keys(apps)))))
   open.forEach(mount)
   app.use(async (c, next) => {
@@ -179,17 +180,17 @@ function misconfigured({ hostname }: URL, error: unknown): Problem {
 }
 
 const EXPOSED_HEADERS =
-  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, edgecall-ignored, mcp-session-id, etag, location, retry-after, www-authenticate'
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, edgecall-error, edgecall-ignored, mcp-session-id, etag, location, retry-after, www-authenticate'
 
 /**
  * Allows pages of the configured origins, compared exactly, and those of any origin under the paths that are public for
  * all. Never allows credentials (CORS protocol, Fetch standard).
  */
-function cors(anyOriginPaths: readonly string[]): MiddlewareHandler<EdgeEnv> {
+function cors(anyOriginPaths: readonly string[], methods: () => string): MiddlewareHandler<EdgeEnv> {
   return async (c, next) => {
     const { corsOrigins } = c.env.setup.config
     const origin = c.req.header('origin')
-    if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
+    if (c.req.method === 'OPTIONS') c.res = preflight(methods(), c.req.header('access-control-request-headers'))
     else await next()
     // `c.header` would make a new Response.
     const { headers } = c.res
@@ -203,10 +204,16 @@ function cors(anyOriginPaths: readonly string[]): MiddlewareHandler<EdgeEnv> {
   }
 }
 
+/** Returns the methods that routes of the edge have. */
+function methodsOf({ routes: all }: Hono<EdgeEnv>): string {
+  const methods = all.flatMap(({ method }) => (method === 'ALL' ? [] : method))
+  return [...new Set(methods)].sort().join(', ')
+}
+
 /** Answers a preflight request. Any header may be sent: access depends on the API key in one of them alone. */
-function preflight(headers = ''): Response {
+function preflight(methods: string, headers = ''): Response {
   const allowHeaders = {
-    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-methods': methods,
     'access-control-allow-headers': headers,
   }
   return new Response(null, { status: 204, headers: { ...allowHeaders, 'access-control-max-age': '86400' } })

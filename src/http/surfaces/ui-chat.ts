@@ -2,7 +2,9 @@ import { traceOf } from '../../contract/trace.ts'
 import { Hono } from 'hono/tiny'
 import type { ConversationService } from '../../contract/conversation.ts'
 import { ID, newId } from '../../contract/id.ts'
-import { isTerminal } from '../../contract/run.ts'
+import { isObject } from '../../contract/json.ts'
+import { isTerminal, type RunRecord, waitsBelow } from '../../contract/run.ts'
+import { uiMessagesOf } from '../../wire/client/ui-message/message.ts'
 import { decodeUiChat, type UiChatRequest } from '../../wire/client/ui-message/request.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-message/stream.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -13,10 +15,12 @@ import type { RequestContext } from '../request-context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { type RunHandle, storedRunHandle } from '../runs/run-handle.ts'
-import { unwrapReply } from '../problem.ts'
+import { type Problem, problemHeaders, problemJson, unwrapReply } from '../problem.ts'
+import { newMessages, readTurns } from '../runs/read-turns.ts'
+import { pageOfTurns } from './conversations/conversations.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
-import type { SurfacePart } from '../surface.ts'
+import type { ProblemContext, SurfacePart } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
 
@@ -30,6 +34,7 @@ export const uiChat: SurfacePart = {
         'ui-message': (handle, onFirst) =>
           streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, onFirst }),
       },
+      dialect: { under: '/chat', answer: sentenceOrJson },
     },
   ],
 }
@@ -58,7 +63,9 @@ async function startTurn(
 ): Promise<RunHandle> {
   const service = conversationStub(context, conversation)
   const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
-  return (await takeTurn(context, { id: conversation, create: true, answers, parameters, replaces })).handle
+  const input = follows === undefined ? await newMessages(service, parameters?.input) : parameters?.input
+  const turn = { answers, parameters: parameters && input && { ...parameters, input }, replaces }
+  return (await takeTurn(context, { id: conversation, create: true, ...turn })).handle
 }
 
 /**
@@ -94,6 +101,14 @@ async function turnAfter(service: ConversationService, run: string): Promise<str
   return !reply.ok && run === '' ? undefined : unwrapReply(reply).run
 }
 
+/** Returns the messages of a chat, oldest first, without an answer in progress: `…/stream` has that. */
+app.get('/:id', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const conversation = c.req.param('id')
+  const turns = await readTurns(c.env, conversation, pageOfTurns(c))
+  return c.json(turns.flatMap((turn) => uiMessagesOf(turn, conversation)))
+})
+
 /** Streams the answer that is in progress, from its start; 204 if there is none, as the client expects. */
 app.get('/:id/stream', async (c) => {
   requireScope(c.env.caller, 'chat')
@@ -111,3 +126,35 @@ app.get('/:id/stream', async (c) => {
   const handle = storedRunHandle(c.env, { runId: run.id, conversation, after: 0 })
   return streamRun(handle, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })
+
+/**
+ * Answers an error with its message alone if the request accepts any type, as the AI SDK does: it shows the body of the
+ * answer as the error of the chat. The header `edgecall-error` has the code. Any other request gets JSON.
+ */
+function sentenceOrJson(problem: Problem, context?: ProblemContext): Response {
+  if (/\bjson\b/i.test(context?.request.headers.get('accept') ?? 'json')) return problemJson(problem)
+  const { details } = problem
+  const { status, code, message, extra } = details
+  const { run } = Object(extra)
+  const isWaiting = code === 'run_waiting' && isRecord(run)
+  return new Response(isWaiting ? waitingSentence(run) : message, {
+    status,
+    headers: { ...problemHeaders(details), 'content-type': 'text/plain; charset=utf-8', 'edgecall-error': code },
+  })
+}
+
+function isRecord(run: unknown): run is RunRecord {
+  return isObject(run) && Array.isArray(run['calls'])
+}
+
+/** Tells a person what a chat waits for. */
+function waitingSentence(run: RunRecord): string {
+  const toolsOf = (status: string) => run.calls.flatMap((call) => (call.status === status ? [call.tool] : []))
+  const approvals = [...toolsOf('approval'), ...waitsBelow(run).map(({ tool }) => tool)]
+  const list = (tools: readonly string[]) => tools.map((tool) => `"${tool}"`).join(' and ')
+  if (approvals.length > 0)
+    return `This chat waits for a decision about ${list(approvals)}. Approve or reject, then send the message again.`
+  const own = toolsOf('caller')
+  if (own.length > 0) return `This chat waits for the result of ${list(own)}. Then send the message again.`
+  return 'This chat waits for a tool that answers later. Then send the message again.'
+}

@@ -103,7 +103,6 @@ type IgnoredEvent =
   | 'history.compacted'
   | 'call.judged'
   | 'context.reduced'
-  | 'answer.cut'
   | 'approval.requested'
   | 'approval.decided'
   | 'call.requested'
@@ -145,6 +144,10 @@ export interface Block {
  */
 export class Blocks {
   #current: Pick<Block, 'kind' | 'id'> | undefined
+  /** The number of the event with which the current attempt began; 0 for a reader that joined later. */
+  #begin = 0
+  /** The number of blocks since then. */
+  #count = 0
   /** The text and reasoning of the current step so far. */
   #stepText = { text: '', reasoning: '' }
 
@@ -158,9 +161,12 @@ export class Blocks {
       case 'step.restarted':
       case 'answer.rejected':
         this.#stepText = { text: '', reasoning: '' }
+        this.#begin = event.seq
+        this.#count = 0
         return this.close()
-      case 'step.answered': {
-        const { reasoning = '', text } = event
+      case 'step.answered':
+      case 'answer.cut': {
+        const { reasoning = '', text = '' } = event
         const blocks = [
           ...this.#grow(event, 'reasoning', missingText(reasoning, this.#stepText.reasoning)),
           ...this.#grow(event, 'text', missingText(text, this.#stepText.text)),
@@ -184,7 +190,10 @@ export class Blocks {
     this.#stepText[kind] += text
     const blocks = this.#current?.kind === kind ? [] : this.close()
     if (!this.#current) {
-      this.#current = { kind, id: eventId(runId, seq) }
+      // The deltas of a run are deleted in time: the number of a fact stays.
+      const id = this.#begin === 0 ? eventId(runId, seq) : `${eventId(runId, this.#begin)}.${this.#count}`
+      this.#count += 1
+      this.#current = { kind, id }
       blocks.push({ ...this.#current, change: 'start', text: '' })
     }
     return [...blocks, { ...this.#current, change: 'delta', text }]

@@ -98,6 +98,9 @@ export const message = v.variant('role', [
   }),
 ])
 
+/** A message of the field `input` of a run, as a caller writes it. */
+export type InputMessage = v.InferInput<typeof message>
+
 export const clientTool = v.strictObject(toolFields('caller'))
 
 export const responseFormat = v.variant('type', [

@@ -71,6 +71,15 @@ export function pageOf({ before, limit }: Readonly<Record<string, string | undef
   return { before: before === undefined ? before : positive(before, 'before'), limit: pageSize(limit) }
 }
 
+/** The most messages of a chat that a page has, unless the request says otherwise. */
+const CHAT_PAGE = 100
+
+/** Reads which messages of a chat a query asks for: `limit` at most, all before the message `before`. */
+export function pageOfTurns(c: Parameters<typeof readQuery>[0]): Parameters<ConversationService['turns']>[0] {
+  const { before, limit = String(CHAT_PAGE) } = readQuery(c, 'before', 'limit')
+  return { before, most: pageSize(limit) }
+}
+
 interface Page {
   readonly before: number | undefined
   readonly limit: number
@@ -281,7 +290,12 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   if (format)
     return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})
   const after = eventNumber(runId, c.req.header('last-event-id') ?? afterEvent)
-  const { stream } = unwrapReply(await conversationOfPath(c).events(runId, after))
+  const { stream, isOver } = unwrapReply(await conversationOfPath(c).events(runId, after))
+  if (isOver) {
+    // An `EventSource` asks again until it gets 204.
+    await stream.cancel()
+    return c.body(null, 204)
+  }
   return new Response(passThrough(stream), {
     headers: { ...SSE_HEADERS, ...runHeaders({ runId, conversation: c.req.param('id') }) },
   })

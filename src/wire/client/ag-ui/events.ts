@@ -48,7 +48,7 @@ export interface AgUiOptions {
 }
 
 type ApprovalRequested = Extract<RunEvent, { type: 'approval.requested' }>
-type AgUiEvent = { readonly type: string } & Readonly<Record<string, unknown>>
+export type AgUiEvent = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** The schema of a decision on an approval, for clients that make a form of it. */
 const DECISION = {
@@ -90,13 +90,23 @@ export class AgUiEncoder {
 
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
-    const blocks = this.#blocks.take(event).flatMap((block) => this.#block(block))
-    return [...this.#start(), ...blocks, ...this.#events(event)].map(encodeData).join('')
+    return this.take(event).map(encodeData).join('')
   }
 
   /** Returns the text that ends the stream. If the run waits, a later stream continues it. */
   end(): string {
-    return [...this.#leaveStep(), this.#end ?? runFailed(BROKEN_OFF)].map(encodeData).join('')
+    return this.takeEnd().map(encodeData).join('')
+  }
+
+  /** Returns what an event of the run is to the client. */
+  take(event: RunEvent): readonly AgUiEvent[] {
+    const blocks = this.#blocks.take(event).flatMap((block) => this.#block(block))
+    return [...this.#start(), ...blocks, ...this.#events(event)]
+  }
+
+  /** Returns what comes after the last event. */
+  takeEnd(): readonly AgUiEvent[] {
+    return [...this.#leaveStep(), this.#end ?? runFailed(BROKEN_OFF)]
   }
 
   #start(): AgUiEvent[] {

@@ -31,7 +31,9 @@ export const input = v.object({
   protocolVersion: v.nullish(v.string()),
   messages: v.array(
     v.object({
+      id: v.nullish(v.string()),
       role: v.string(),
+      metadata: v.exactOptional(v.unknown()),
       // The content of an activity is an object, which agents do not read.
       content: v.exactOptional(v.unknown()),
       toolCallId: v.nullish(v.string()),
@@ -73,7 +75,7 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
   const system = context.map(({ description, value }) => `${description}: ${value}`)
   const users: UserMessage[] = []
   const lastAnswer = messages.findLastIndex((message) => message.role === 'assistant')
-  for (const [at, { role, toolCallId, error, ...message }] of messages.entries()) {
+  for (const [at, { id, role, toolCallId, error, metadata, ...message }] of messages.entries()) {
     const isInstruction = role === 'system' || role === 'developer'
     const isNew = at > lastAnswer && (role === 'user' || role === 'tool')
     if (!isInstruction && !isNew) continue
@@ -91,8 +93,10 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
         ? parts.request
         : contents.flatMap((each) => (each === undefined || isEmpty(each) ? [] : each))
     if (isInstruction) system.push(contentText(newContent))
-    else if (role === 'user' && newContent.length > 0) users.push({ role, content: newContent })
-    else if (toolCallId) answers[toolCallId] = { result: contentText(newContent) || (error ?? ''), ok: !error }
+    else if (role === 'user' && newContent.length > 0) {
+      const display = { ...(id && { id }), ...(metadata !== undefined && { metadata }) }
+      users.push({ role, content: newContent, ...(Object.keys(display).length > 0 && { display }) })
+    } else if (toolCallId) answers[toolCallId] = { result: contentText(newContent) || (error ?? ''), ok: !error }
   }
   if (users.length === 0) {
     if (Object.keys(answers).length === 0)
@@ -105,11 +109,11 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
   const edgecall = isObject(forwardedProps) ? forwardedProps.edgecall : undefined
   const run = decodeRunBody({
     ...(isObject(edgecall) ? edgecall : {}),
-    input: users,
+    input: users.map(({ role, content: parts }) => ({ role, content: parts })),
     clientTools,
     ...(system.length > 0 && { system: system.join('\n\n') }),
   })
-  if (run.ok) return { ok: true, request: { ...place, answers, parameters: run.request } }
+  if (run.ok) return { ok: true, request: { ...place, answers, parameters: { ...run.request, input: users } } }
   return prefixFault('forwardedProps.edgecall.', run)
 }
 

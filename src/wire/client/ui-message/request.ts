@@ -27,6 +27,7 @@ const part = v.object({
   text: v.exactOptional(v.string()),
   mediaType: v.exactOptional(v.string()),
   url: v.exactOptional(v.string()),
+  filename: v.nullish(v.string()),
   toolCallId: v.exactOptional(v.string()),
   state: v.exactOptional(v.string()),
   providerExecuted: v.nullish(v.boolean()),
@@ -45,6 +46,7 @@ export const useChatBody = v.object({
       v.object({
         id: v.nullish(v.string(), ''),
         role: v.picklist(['system', 'user', 'assistant']),
+        metadata: v.exactOptional(v.unknown()),
         parts: v.array(part),
       }),
     ),
@@ -79,15 +81,24 @@ export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
   }
   const input: UserMessage[] = []
   for (let at = lastAnswer + 1; at <= end; at++) {
-    if (messages[at]?.role !== 'user') continue
-    const content = contentOf(messages[at]?.parts ?? [], `messages[${at}].parts`)
+    const { role, id, metadata, parts = [] } = messages[at] ?? {}
+    if (role !== 'user') continue
+    const content = contentOf(parts, `messages[${at}].parts`)
     if (!content.ok) return content
-    input.push({ role: 'user', content: content.request })
+    const names = Object.fromEntries(
+      sentParts(parts).flatMap(({ filename }, index) => (filename ? [[index, filename]] : [])),
+    )
+    const display = {
+      ...(id && { id }),
+      ...(metadata !== undefined && { metadata }),
+      ...(Object.keys(names).length > 0 && { names }),
+    }
+    input.push({ role, content: content.request, ...(Object.keys(display).length > 0 && { display }) })
   }
-  const run = decodeRunBody({ ...edgecall, input })
+  const run = decodeRunBody({ ...edgecall, input: input.map(({ role, content }) => ({ role, content })) })
   // `messageId` names a message that was edited; the client has cut all that followed it.
   const edited = messageId != null && { follows }
-  if (run.ok) return { ok: true, request: { ...place, answers: {}, parameters: run.request, ...edited } }
+  if (run.ok) return { ok: true, request: { ...place, answers: {}, parameters: { ...run.request, input }, ...edited } }
   return prefixFault('edgecall.', run)
 }
 
@@ -105,7 +116,10 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
     if (state === 'approval-responded') {
       answers[toolCallId] = decisionOf(approval?.approved === true, approval?.reason, inputOf(toolCallId))
     } else if (!providerExecuted && state === 'output-available') {
-      answers[toolCallId] = { result: typeof output === 'string' ? output : JSON.stringify(output ?? null), ok: true }
+      answers[toolCallId] =
+        typeof output === 'string'
+          ? { result: output, ok: true }
+          : { result: JSON.stringify(output ?? null), ok: true, structured: output ?? null }
     } else if (!providerExecuted && state === 'output-error') {
       answers[toolCallId] = { result: errorText ?? '', ok: false }
     }
@@ -114,11 +128,17 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
 }
 
 /** Returns the texts and files of a message; its other parts are for the client alone. */
+function sentParts(parts: readonly Part[]): readonly Part[] {
+  return parts.filter(({ type, text }) => type === 'file' || (type === 'text' && text !== undefined))
+}
+
 function contentOf(parts: readonly Part[], path: string): DecodeResult<readonly UserContent[]> {
   const content: UserContent[] = []
-  for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {
-    if (type === 'text' && text !== undefined) content.push({ type, text })
+  for (const each of sentParts(parts)) {
+    const { type, text = '', mediaType = '', url = '' } = each
+    if (type === 'text') content.push({ type, text })
     if (type !== 'file') continue
+    const index = parts.indexOf(each)
     const source = fileSource(url, mediaType)
     if (!source) return bodyFault(`${path}[${index}].url`, 'must be an https: URL or a base64 data: URL.')
     content.push({ type: mediaType.startsWith('image/') ? 'image' : 'file', ...source, mediaType })

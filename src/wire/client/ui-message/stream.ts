@@ -1,6 +1,6 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
 import { questionsOf } from '../../../contract/input.ts'
-import { readableArguments, contentText, type ToolCall } from '../../../contract/message.ts'
+import { contentText, readableArguments, type ToolCall, type ToolMessage } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../history.ts'
 import { BROKEN_OFF, runErrorOf } from '../request.ts'
@@ -49,7 +49,7 @@ export interface UiMessageOptions {
 }
 
 type EventOf<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>
-type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
+export type UiChunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** The end of a message whose events break off before the end of the run. */
 const CUT = [failureChunk(BROKEN_OFF)]
@@ -81,7 +81,7 @@ export class UiMessageEncoder {
   readonly #callerCalls = new Set<string>()
   #isOpen = false
   #inStep = false
-  #last: readonly Chunk[] = CUT
+  #last: readonly UiChunk[] = CUT
 
   constructor(options: UiMessageOptions = {}) {
     this.#options = options
@@ -89,25 +89,35 @@ export class UiMessageEncoder {
 
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
-    const blocks = this.#blocks.take(event).map(({ kind, change, id, text }) => {
-      return { type: `${kind}-${change}`, id, ...(change === 'delta' && { delta: text }) }
-    })
-    return [...this.#start(event.runId), ...blocks, ...this.#chunks(event)].map(encodeData).join('')
+    return this.take(event).map(encodeData).join('')
   }
 
   /** Returns the text that ends the message. If the run waits, a later response continues the message. */
   end(): string {
-    return `${[...this.#leaveStep(), ...this.#last].map(encodeData).join('')}data: [DONE]\n\n`
+    return `${this.takeEnd().map(encodeData).join('')}data: [DONE]\n\n`
   }
 
-  #start(runId: string): Chunk[] {
+  /** Returns the chunks of an event. */
+  take(event: RunEvent): readonly UiChunk[] {
+    const blocks = this.#blocks.take(event).map(({ kind, change, id, text }) => {
+      return { type: `${kind}-${change}`, id, ...(change === 'delta' && { delta: text }) }
+    })
+    return [...this.#start(event.runId), ...blocks, ...this.#chunks(event)]
+  }
+
+  /** Returns the chunks after the last event. */
+  takeEnd(): readonly UiChunk[] {
+    return [...this.#leaveStep(), ...this.#last]
+  }
+
+  #start(runId: string): UiChunk[] {
     if (this.#isOpen) return []
     this.#isOpen = true
     const { conversation } = this.#options
     return [{ type: 'start', messageId: runId, messageMetadata: { runId, conversation } }]
   }
 
-  #chunks(event: RunEvent): Chunk[] {
+  #chunks(event: RunEvent): UiChunk[] {
     switch (event.type) {
       case 'step.started':
         this.#inStep = true
@@ -159,7 +169,15 @@ export class UiMessageEncoder {
   }
 
   /** What the provider has done is a call with its result: whatever the edge runs is one to the client, too. */
-  #providerCall({ runId, seq, tool, id = eventId(runId, seq), input, ok, ...rest }: EventOf<'provider.call'>): Chunk[] {
+  #providerCall({
+    runId,
+    seq,
+    tool,
+    id = eventId(runId, seq),
+    input,
+    ok,
+    ...rest
+  }: EventOf<'provider.call'>): UiChunk[] {
     const { sources, output } = rest
     const call = { toolCallId: id, providerExecuted: true }
     return [
@@ -171,7 +189,7 @@ export class UiMessageEncoder {
   }
 
   /** Returns the pages on which an answer rests, each once. */
-  #sources({ runId, seq, citations = [] }: EventOf<'step.answered'>): Chunk[] {
+  #sources({ runId, seq, citations = [] }: EventOf<'step.answered'>): UiChunk[] {
     const pages = citations.filter(({ url }, at) => citations.findIndex((other) => other.url === url) === at)
     return pages.map(({ url, title }, at) => {
       return { type: 'source-url', sourceId: `${eventId(runId, seq)}-${at}`, url, title }
@@ -179,40 +197,44 @@ export class UiMessageEncoder {
   }
 
   /** A call in the run of an agent waits: to the client it is one of this run, which it decides about as any other. */
-  #approvalOfAgent(call: CallToDecide): Chunk[] {
+  #approvalOfAgent(call: CallToDecide): UiChunk[] {
     const { callId } = call
     if (this.#calls.has(callId)) return []
     this.#calls.set(callId, call)
     return [...this.#input(callId, this.#options.version === 5), this.#approval(call), ...questions(call)]
   }
 
-  #inputDelta({ callId, name, arguments: text }: EventOf<'call.delta'>): Chunk[] {
-    const chunks: Chunk[] = []
+  #inputDelta({ callId, name, arguments: text }: EventOf<'call.delta'>): UiChunk[] {
+    const chunks: UiChunk[] = []
     if (name !== undefined && !this.#startedInputs.has(callId)) {
       this.#startedInputs.set(callId, name)
-      chunks.push({ type: 'tool-input-start', toolCallId: callId, toolName: name })
+      chunks.push(inputStart({ callId, tool: name }))
     }
     if (text === '' || !this.#startedInputs.has(callId)) return chunks
     return [...chunks, { type: 'tool-input-delta', toolCallId: callId, inputTextDelta: text }]
   }
 
   /** Takes the calls of an answer. Inputs begun by an earlier attempt alone end in an error: they will never run. */
-  #onAnswer(calls: readonly ToolCall[]): Chunk[] {
+  #onAnswer(calls: readonly ToolCall[]): UiChunk[] {
+    // Of several calls, one may begin long after another that the model has asked for later.
+    const unseen = calls.filter(({ callId }) => !this.#startedInputs.has(callId) && !this.#sentInputs.has(callId))
+    const starts = calls.length > 1 ? unseen.map(inputStart) : []
     for (const call of calls) {
       this.#calls.set(call.callId, call)
       this.#startedInputs.delete(call.callId)
     }
     const abandoned = [...this.#startedInputs]
     this.#startedInputs.clear()
-    return abandoned
+    const errors = abandoned
       .filter(([toolCallId]) => !this.#sentInputs.has(toolCallId))
       .map(([toolCallId, toolName]) => {
         const errorText = 'The edge stopped while the model wrote this call.'
         return { type: 'tool-input-error', toolCallId, toolName, input: {}, errorText, providerExecuted: true }
       })
+    return [...errors, ...starts]
   }
 
-  #input(callId: string, isOurs: boolean): Chunk[] {
+  #input(callId: string, isOurs: boolean): UiChunk[] {
     const call = this.#calls.get(callId)
     const wasSent = this.#sentInputs.has(callId)
     this.#sentInputs.add(callId)
@@ -222,13 +244,13 @@ export class UiMessageEncoder {
     return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
   }
 
-  #approval({ callId, tool, arguments: text, agents }: CallToDecide): Chunk {
+  #approval({ callId, tool, arguments: text, agents }: CallToDecide): UiChunk {
     if (this.#options.version !== 5) return { type: 'tool-approval-request', approvalId: callId, toolCallId: callId }
     const data = { toolCallId: callId, toolName: tool, input: readableArguments(text), agents }
     return { type: 'data-approval', id: callId, data }
   }
 
-  #callResult({ callId, ok, content = [], structured, error, parent }: CallSettled): Chunk[] {
+  #callResult({ callId, ok, content = [], structured, error, parent }: CallSettled): UiChunk[] {
     const isDenied = error?.code === 'rejected'
     if (parent !== undefined && !this.#sentInputs.has(callId)) return []
     // The client's message already has a result that the client gave.
@@ -236,46 +258,58 @@ export class UiMessageEncoder {
     const isOurs = !this.#callerCalls.has(callId)
     const input = this.#input(callId, isOurs)
     if (isDenied && this.#options.version !== 5) return [...input, { type: 'tool-output-denied', toolCallId: callId }]
-    const isText = content.every((part) => part.type === 'text')
+    const output = structured === undefined ? resultValue({ content }) : structured
     const outcome = ok
-      ? {
-          type: 'tool-output-available',
-          toolCallId: callId,
-          output: structured ?? (isText ? contentText(content) : content),
-        }
+      ? { type: 'tool-output-available', toolCallId: callId, output }
       : { type: 'tool-output-error', toolCallId: callId, errorText: error?.message ?? '' }
     return [...input, isOurs ? { ...outcome, providerExecuted: true } : outcome]
   }
 
-  #leaveStep(): Chunk[] {
+  #leaveStep(): UiChunk[] {
     if (!this.#inStep) return []
     this.#inStep = false
     return [{ type: 'finish-step' }]
   }
 
-  #finish({ finish, which, usage }: Pick<RunFinished, 'finish' | 'which'> & Partial<RunFinished>): Chunk {
-    const total = usage && { ...usage, totalTokens: usage.inputTokens + usage.outputTokens }
+  #finish(end: RunEnd): UiChunk {
     return {
       type: 'finish',
       // The first releases of version 5 refuse members that they do not know.
-      ...(this.#options.version !== 5 && { finishReason: REASONS[finish] ?? 'other' }),
-      messageMetadata: { finish, which, usage: total },
+      ...(this.#options.version !== 5 && { finishReason: REASONS[end.finish] ?? 'other' }),
+      messageMetadata: metadataOf(end),
     }
   }
 
-  #runEnd(event: RunFinished): Chunk[] {
+  #runEnd(event: RunFinished): UiChunk[] {
     const finish = this.#finish(event)
     if (event.status === 'completed') return [finish]
-    return [event.status === 'cancelled' ? { type: 'abort' } : failureChunk(runErrorOf(event)), finish]
+    if (event.status === 'cancelled') return [{ type: 'abort' }, finish]
+    // Clients read no further than the error.
+    return [{ type: 'message-metadata', messageMetadata: metadataOf(event) }, failureChunk(runErrorOf(event)), finish]
   }
 }
 
-function failureChunk({ message }: RunError): Chunk {
+/** Returns the content of a result as one value: its text, or its parts if it has others than text. */
+export function resultValue({ content }: Pick<ToolMessage, 'content'>): unknown {
+  return content.every((part) => part.type === 'text') ? contentText(content) : content
+}
+
+type RunEnd = Pick<RunFinished, 'finish' | 'which'> & Partial<RunFinished>
+
+function metadataOf({ finish, which, usage }: RunEnd): object {
+  return { finish, which, usage: usage && { ...usage, totalTokens: usage.inputTokens + usage.outputTokens } }
+}
+
+function inputStart({ callId, tool }: Pick<ToolCall, 'callId' | 'tool'>): UiChunk {
+  return { type: 'tool-input-start', toolCallId: callId, toolName: tool }
+}
+
+function failureChunk({ message }: RunError): UiChunk {
   return { type: 'error', errorText: message }
 }
 
 /** The part with what a call asks a person for; the client adds `answers` to its data. */
-function questions({ callId, tool, input }: CallToDecide): Chunk[] {
+function questions({ callId, tool, input }: CallToDecide): UiChunk[] {
   if (!input) return []
   const data = { toolCallId: callId, toolName: tool, questions: questionsOf(input) }
   return [{ type: 'data-input', id: `${callId}-input`, data }]

@@ -49,12 +49,12 @@ const place = (bodies: readonly RunEventBody[], seq = 1): RunEvent[] =>
 const STARTED = { type: 'RUN_STARTED', ...PLACE, protocolVersion: '1.0' }
 const step = (step: number) => ({ type: 'STEP_STARTED', stepName: `step ${step}` })
 const stepEnd = (step: number) => ({ type: 'STEP_FINISHED', stepName: `step ${step}` })
-const message = (seq: number, ...deltas: string[]) => [
+const message = (seq: number | string, ...deltas: string[]) => [
   { type: 'TEXT_MESSAGE_START', messageId: `${RUN_ID}.${seq}`, role: 'assistant' },
   ...deltas.map((delta) => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: `${RUN_ID}.${seq}`, delta })),
   { type: 'TEXT_MESSAGE_END', messageId: `${RUN_ID}.${seq}` },
 ]
-const call = (toolCallId: string, toolCallName: string, args: string, seq: number) => [
+const call = (toolCallId: string, toolCallName: string, args: string, seq: number | string) => [
   { type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: `${RUN_ID}.${seq}` },
   { type: 'TOOL_CALL_ARGS', toolCallId, delta: args },
   { type: 'TOOL_CALL_END', toolCallId },
@@ -98,20 +98,20 @@ test('a run becomes steps of messages, thoughts, calls and results', async () =>
   expect(await played({ script, tools: [clock] })).toEqual([
     STARTED,
     step(1),
-    { type: 'REASONING_START', messageId: `${RUN_ID}.3` },
-    { type: 'REASONING_MESSAGE_START', messageId: `${RUN_ID}.3`, role: 'reasoning' },
-    { type: 'REASONING_MESSAGE_CONTENT', messageId: `${RUN_ID}.3`, delta: 'Hmm.' },
-    { type: 'REASONING_MESSAGE_END', messageId: `${RUN_ID}.3` },
-    { type: 'REASONING_END', messageId: `${RUN_ID}.3` },
-    ...message(4, 'Let me look.'),
-    ...call(id(1, 0), 'clock', '{"a":1}', 4),
-    ...call(id(1, 1), 'nope', '{}', 4),
+    { type: 'REASONING_START', messageId: `${RUN_ID}.2.0` },
+    { type: 'REASONING_MESSAGE_START', messageId: `${RUN_ID}.2.0`, role: 'reasoning' },
+    { type: 'REASONING_MESSAGE_CONTENT', messageId: `${RUN_ID}.2.0`, delta: 'Hmm.' },
+    { type: 'REASONING_MESSAGE_END', messageId: `${RUN_ID}.2.0` },
+    { type: 'REASONING_END', messageId: `${RUN_ID}.2.0` },
+    ...message('2.1', 'Let me look.'),
+    ...call(id(1, 0), 'clock', '{"a":1}', '2.1'),
+    ...call(id(1, 1), 'nope', '{}', '2.1'),
     result(1, 1, 'There is no tool "nope". Call one that is on offer, such as "clock".'),
     { type: 'CUSTOM', name: 'call.progress', value: { toolCallId: id(1, 0), message: 'winding' } },
     result(1, 0, '12:00'),
     stepEnd(1),
     step(2),
-    ...message(14, 'Noon.'),
+    ...message('13.0', 'Noon.'),
     stepEnd(2),
     { ...finished(2), result: { finish: 'stop' } },
   ])
@@ -127,7 +127,7 @@ test('a direct result becomes a message', async () => {
   expect((await played({ script: [ask(['direct'])], tools: [direct] })).slice(5)).toEqual([
     result(1, 0, 'Here.'),
     stepEnd(1),
-    ...message(8, 'Here.'),
+    ...message('2.0', 'Here.'),
     { ...finished(1), result: { finish: 'return_direct' } },
   ])
 })
@@ -142,9 +142,9 @@ test('an early call comes before the rest of the text', () => {
     { type: 'step.answered', step: 1, text: 'So far', calls: [started], finish: 'tool_calls' },
   ])
   expect(encode(events).slice(2, -2)).toEqual([
-    ...message(2, 'So'),
-    ...call(id(1, 0), 'clock', '{"a":1}', 2),
-    ...message(4, ' far'),
+    ...message('1.0', 'So'),
+    ...call(id(1, 0), 'clock', '{"a":1}', '1.0'),
+    ...message('1.1', ' far'),
   ])
 })
 

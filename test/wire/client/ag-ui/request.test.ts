@@ -53,6 +53,7 @@ test('the new messages are those after the last answer, with instructions and co
             { type: 'file', mediaType: 'application/pdf', data: 'BB==' },
             { type: 'image', mediaType: 'image/*', url: 'https://example.com/a.png' },
           ],
+          display: { id: 'u' },
         },
       ],
       system: 'Page: Orders\n\nBe kind.',

@@ -41,6 +41,7 @@ describe('a new message of useChat', () => {
               { type: 'image', mediaType: 'image/png', data: 'AA==' },
               { type: 'file', mediaType: 'application/pdf', data: 'BB==' },
             ],
+            display: { id: 'm1', names: { 1: 'a.png' } },
           },
         ],
       },
@@ -96,10 +97,10 @@ describe('answers of useChat', () => {
       answers: {
         a: { decision: 'approve' },
         b: { decision: 'reject', reason: 'No.' },
-        c: { result: '{"of":1}', ok: true },
+        c: { result: '{"of":1}', ok: true, structured: { of: 1 } },
         d: { result: 'text', ok: true },
         e: { result: 'It broke.', ok: false },
-        h: { result: 'null', ok: true },
+        h: { result: 'null', ok: true, structured: null },
       },
     })
   })

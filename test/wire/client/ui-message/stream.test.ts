@@ -28,11 +28,14 @@ const finish = (steps: number, reason = 'stop', word = reason) => ({
   finishReason: reason,
   messageMetadata: { finish: word, usage: usage(steps) },
 })
-const block = (kind: 'text' | 'reasoning', seq: number, ...deltas: string[]) => [
+const block = (kind: 'text' | 'reasoning', seq: number | string, ...deltas: string[]) => [
   { type: `${kind}-start`, id: `${RUN_ID}.${seq}` },
   ...deltas.map((delta) => ({ type: `${kind}-delta`, id: `${RUN_ID}.${seq}`, delta })),
   { type: `${kind}-end`, id: `${RUN_ID}.${seq}` },
 ]
+const begin = (step: number, index: number, toolName: string) => {
+  return { type: 'tool-input-start', toolCallId: id(step, index), toolName }
+}
 const input = (step: number, index: number, toolName: string, value: unknown) => ({
   type: 'tool-input-available',
   toolCallId: id(step, index),
@@ -67,9 +70,9 @@ describe('a run for useChat', () => {
     expect(await played({ script }, { conversation: 'c1' })).toEqual([
       { ...START, messageMetadata: { runId: RUN_ID, conversation: 'c1' } },
       STEP,
-      ...block('reasoning', 3, 'Hmm.'),
-      ...block('text', 4, 'It is ', 'noon.'),
-      ...block('reasoning', 6, 'Or not.'),
+      ...block('reasoning', '2.0', 'Hmm.'),
+      ...block('text', '2.1', 'It is ', 'noon.'),
+      ...block('reasoning', '2.2', 'Or not.'),
       STEP_END,
       finish(1),
     ])
@@ -101,7 +104,7 @@ describe('a run for useChat', () => {
       output(1, 0, { time: '12:00' }),
       STEP_END,
       STEP,
-      ...block('text', 13, 'Noon.'),
+      ...block('text', '12.0', 'Noon.'),
       STEP_END,
       finish(2),
     ])
@@ -113,6 +116,9 @@ describe('a run for useChat', () => {
     const chunks = await played({ script, tools: [broken] })
     const calls = chunks.filter((chunk) => 'toolCallId' in chunk)
     expect(calls).toEqual([
+      begin(1, 0, 'broken'),
+      begin(1, 1, 'nope'),
+      begin(1, 2, 'broken'),
       input(1, 1, 'nope', {}),
       fault(1, 1, expect.stringContaining('There is no tool "nope"') as never),
       input(1, 2, 'broken', '{"a'),
@@ -128,7 +134,7 @@ describe('a run for useChat', () => {
       input(1, 0, 'direct', {}),
       output(1, 0, 'Here.'),
       STEP_END,
-      ...block('text', 8, 'Here.'),
+      ...block('text', '2.0', 'Here.'),
       { ...finish(1), messageMetadata: { finish: 'return_direct', usage: usage(1) } },
     ])
   })
@@ -139,6 +145,7 @@ describe('a run for useChat', () => {
     })
     expect(failed.slice(2)).toEqual([
       STEP_END,
+      { type: 'message-metadata', messageMetadata: { finish: 'error', usage: usage(0) } },
       { type: 'error', errorText: 'No.' },
       { type: 'finish', finishReason: 'error', messageMetadata: { finish: 'error', usage: usage(0) } },
     ])
@@ -189,8 +196,8 @@ describe('a run for useChat', () => {
     expect(encode(events).slice(2, -2)).toEqual([
       { type: 'tool-input-start', toolCallId: id(1, 0), toolName: 'clock' },
       { type: 'tool-input-delta', toolCallId: id(1, 0), inputTextDelta: '{' },
-      ...block('text', 3, 'Let'),
-      ...block('text', 5, 'Noon.'),
+      ...block('text', '1.0', 'Let'),
+      ...block('text', '4.0', 'Noon.'),
       {
         type: 'tool-input-error',
         toolCallId: id(1, 0),
@@ -213,9 +220,9 @@ describe('a run for useChat', () => {
     ])
     expect(encode(events).slice(2, -2)).toEqual([
       input(1, 0, 'clock', { a: 1 }),
-      ...block('text', 3, 'So').slice(0, 2),
+      ...block('text', '1.0', 'So').slice(0, 2),
       output(1, 0, '1'),
-      ...block('text', 3).slice(1),
+      ...block('text', '1.0').slice(1),
     ])
   })
 })
@@ -231,6 +238,8 @@ describe('a waiting run for useChat', () => {
 
   test('requests approvals, and hands calls to its caller without provider-executed', async () => {
     expect((await played(waits())).slice(2)).toEqual([
+      begin(1, 0, 'danger'),
+      begin(1, 1, 'pick'),
       { ...input(1, 0, 'danger', { a: 1 }), providerExecuted: undefined },
       { type: 'tool-approval-request', approvalId: id(1, 0), toolCallId: id(1, 0) },
       { ...input(1, 1, 'pick', { b: 2 }), providerExecuted: undefined },
@@ -241,7 +250,7 @@ describe('a waiting run for useChat', () => {
 
   test('requests approval from version 5 by a data part, without a reason', async () => {
     const chunks = await played(waits(), { version: 5 })
-    expect(chunks[3]).toEqual({
+    expect(chunks[5]).toEqual({
       type: 'data-approval',
       id: id(1, 0),
       data: { toolCallId: id(1, 0), toolName: 'danger', input: { a: 1 } },
@@ -306,7 +315,7 @@ describe('a waiting run for useChat', () => {
     const { events } = await play(waits())
     const rest = place([...decided('approve'), started, settled], events.length + 1)
     const chunks = encode([...events, ...rest])
-    expect(chunks.slice(5)).toEqual([
+    expect(chunks.slice(7)).toEqual([
       { type: 'tool-output-available', toolCallId: id(1, 1), output: 'left' },
       output(1, 0, [{ type: 'image', mediaType: 'image/png', data: 'AA==' }]),
       STEP_END,
