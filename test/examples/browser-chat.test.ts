@@ -84,9 +84,9 @@ describe.skipIf(missingChromium)('the page of the example browser-chat, in Chrom
     await page.reload()
     await page.getByRole('button', { name: 'Approve' }).click()
     const bet = [...before, 'Ten on six.', 'placeBet: "Bet 10 on 6."']
-    expect(await linesWith(page, /^placeBet: /)).toEqual(bet)
+    expect(await linesWith(page, /^placeBet: "/)).toEqual(bet)
     await page.reload()
-    expect(await linesWith(page, /^placeBet: /)).toEqual(bet)
+    expect(await linesWith(page, /^placeBet: "/)).toEqual(bet)
     lucky.resolve()
     expect(await linesWith(page, 'Good luck.')).toEqual([...bet, 'Good luck.'])
     await page.reload()
