@@ -75,6 +75,106 @@ test('a WebSocket is refused by the status that clients know, and embeddings in 
   expect(await errorOf(embedding)).toEqual({ status: 404, code: 'not_found', param: null })
 })
 
+describe('a compaction', () => {
+  const input = [
+    { role: 'developer', content: 'Be calm.' },
+    { role: 'user', content: 'Which?' },
+    { type: 'function_call', call_id: 'c1', name: 'pick', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c1', output: 'left' },
+    { role: 'assistant', content: 'Left.' },
+    { role: 'user', content: 'Sure?' },
+    { role: 'assistant', content: 'Sure.' },
+  ] satisfies OpenAI.Responses.ResponseInputItem[]
+  const history = ['system: Be calm.', 'user: Which?', 'assistant: ', 'tool: [{"type":"text","text":"left"}]']
+  const all = [...history, 'assistant: Left.', 'user: Sure?', 'assistant: Sure.']
+  const request = expect.stringMatching(/^user: Write a summary/)
+  const summary = 'user: A summary of the conversation so far:\nThe left “é” one.'
+
+  test('is the messages of the user and a summary, which takes the place of all else', async () => {
+    const edge = keptEdge({ script: [say('The left “é” one.'), say('Still left.'), say('Left, twice.')], tools: [clock] })
+    const { responses } = clientOf(edge)
+    const compacted = await responses.compact({ model: 'test/scripted', input, instructions: 'Be short.' })
+    expect(compacted).toEqual({
+      id: expect.stringMatching(/^resp_/),
+      object: 'response.compaction',
+      created_at: expect.any(Number),
+      output: [
+        ...['Which?', 'Sure?'].map((text, index) => ({
+          id: `msg_${index}_0`,
+          type: 'message',
+          role: 'user',
+          status: 'completed',
+          content: [{ type: 'input_text', text }],
+        })),
+        { id: expect.stringMatching(/^cmp_/), type: 'compaction', encrypted_content: expect.any(String) },
+      ],
+      usage: expect.objectContaining({ input_tokens: 10, output_tokens: 5, total_tokens: 15 }),
+    })
+    const next = [...(compacted.output as OpenAI.Responses.ResponseInputItem[]), { role: 'user', content: 'Now?' } as const]
+    expect((await responses.create({ input: next, store: false })).output_text).toBe('Still left.')
+    const again = await responses.compact({ model: 'test/scripted', input: next })
+    expect(again.output.map(({ type }) => type)).toEqual(['message', 'message', 'message', 'compaction'])
+    const users = ['user: [{"type":"text","text":"Which?"}]', 'user: [{"type":"text","text":"Sure?"}]']
+    expect(visibleTexts(edge)).toEqual([
+      ['system: Be short.', ...all, request],
+      [...users, summary, 'user: Now?'],
+      [...users, summary, 'user: Now?', request],
+    ])
+    expect(edge.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([[], ['clock'], []])
+  })
+
+  test('is the one item of a response that ends with a trigger, streamed or not', async () => {
+    const texts = ['The left “é” one.', 'The left “é” one.', 'Go on.']
+    const edge = keptEdge({ script: texts.map(say), tools: [clock] })
+    const { responses } = clientOf(edge)
+    const trigger = { type: 'compaction_trigger' } as const
+    const items: OpenAI.Responses.ResponseInputItem[] = [...input, trigger]
+    const whole = await responses.create({ input: items, tools: [pick], store: false })
+    const types: string[] = []
+    const stream = responses.stream({ input: items, tools: [pick], store: false })
+    stream.on('event', ({ type }) => void types.push(type))
+    const streamed = await stream.finalResponse()
+    expect(types).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.output_item.done',
+      'response.completed',
+    ])
+    const item = { id: expect.stringMatching(/^cmp_/), type: 'compaction', encrypted_content: expect.any(String) }
+    expect([whole.output, streamed.output]).toEqual([[item], [item]])
+    const next = [...input, ...(whole.output as OpenAI.Responses.ResponseInputItem[])]
+    await responses.create({ input: [...next, { role: 'user', content: 'On' }], store: false })
+    expect(visibleTexts(edge)).toEqual([
+      [...all, request],
+      [...all, request],
+      ['system: Be calm.', 'user: Which?', 'user: Sure?', summary, 'user: On'],
+    ])
+  })
+
+  test('of a stored response has the messages before it', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('It was one.')] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First' })
+    const { output } = await responses.compact({ model: 'test/scripted', previous_response_id: first.id })
+    expect(output.map(({ type }) => type)).toEqual(['message', 'compaction'])
+    expect(visibleTexts(edge)[1]).toEqual(['user: First', 'assistant: One.', request])
+  })
+
+  test('fails without a summary, is nothing for others’ models, and must be asked for last', async () => {
+    const edge = keptEdge({ script: [say(' '), say('Hello.')] })
+    const { responses } = clientOf(edge)
+    expect(await errorOf(responses.compact({ model: 'test/scripted', input: 'Hi' }))).toMatchObject({ status: 502 })
+    const foreign = { type: 'compaction', encrypted_content: 'gAAAA' } as const
+    const user = { role: 'user', content: 'Hi' } as const
+    const { response } = await responses.create({ input: [user, foreign, user], store: false }).withResponse()
+    expect(response.headers.get('edgecall-ignored')).toBe('input[1]')
+    expect(visibleTexts(edge)[1]).toEqual(['user: Hi', 'user: Hi'])
+    const early = responses.create({ input: [{ type: 'compaction_trigger' }, user] })
+    expect(await errorOf(early)).toEqual({ status: 400, code: 'invalid_value', param: 'input[0]' })
+  })
+})
+
 describe('a previous response', () => {
   test('is continued with its messages of each role, and with the instructions of the new request alone', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.'), say('Four.')] })
@@ -501,9 +601,10 @@ describe('the encrypted content of reasoning', () => {
     const items: { readonly id?: string | null }[] = []
     stream.on('response.output_item.done', ({ item }) => void items.push(item))
     const { output } = await stream.finalResponse()
-    const types = ['reasoning', 'mcp_call', 'message', 'reasoning', 'mcp_call', 'message', 'reasoning']
+    const types = ['reasoning', 'mcp_call', 'reasoning', 'message', 'mcp_call', 'reasoning', 'message']
     expect(output.map(({ type }) => type)).toEqual(types)
-    expect(items).toHaveLength(output.length)
+    // Clients keep the items in the order in which they are complete.
+    expect(items.map(({ id }) => id)).toEqual(output.map(({ id }) => id))
     expect(output).toEqual(expect.arrayContaining(items.map((item) => expect.objectContaining({ id: item.id }))))
     const contents = (all: readonly object[]) =>
       all.flatMap((item) => ('encrypted_content' in item ? [item.encrypted_content] : []))

@@ -148,6 +148,34 @@ export const RESPONSE_ROUTES: Routes = {
       errors: { 404: ANSWER_ERRORS[404] },
     },
   },
+  '/v1/responses/compact': {
+    post: {
+      tag: 'OpenAI',
+      id: 'compactResponse',
+      summary: 'Compact a conversation',
+      description:
+        'A model writes a summary of the answers, calls and results. Send the items back as input in place of those that they stand for.',
+      scope: 'chat',
+      body: 'ResponseBody',
+      answers: {
+        200: {
+          says: 'The messages of the user, and an item `compaction`.',
+          json: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              object: { const: 'response.compaction' },
+              created_at: { type: 'integer' },
+              output: { type: 'array', items: { type: 'object' } },
+              usage: { type: 'object' },
+            },
+            required: ['id', 'object', 'created_at', 'output', 'usage'],
+          },
+        },
+      },
+      errors: START_ERRORS,
+    },
+  },
   '/v1/responses/{id}/cancel': {
     post: {
       tag: 'OpenAI',

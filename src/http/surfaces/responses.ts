@@ -1,6 +1,9 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { newId, deriveRunId } from '../../contract/id.ts'
+import type { Message } from '../../contract/message.ts'
+import { askForSummary } from '../../wire/client/openai-responses/compaction.ts'
+import { compactedResponse } from '../../wire/client/openai-responses/stored-items.ts'
 import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/output.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
@@ -27,6 +30,7 @@ import {
   type ConversationTarget,
   conversationTarget,
   startInListedConversation,
+  startStateless,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
 import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
@@ -66,22 +70,45 @@ app.get('/:id/input_items', inputItems)
 app.post('/input_tokens', async (c) => {
   const { caller } = c.env
   requireScope(caller, 'chat')
-  const { body, headers } = await readMembers(c)
-  const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
-  const { id, previous } = target ? { id: target.id } : (earlierPlace(body) ?? {})
-  const end = previous === undefined ? {} : { upTo: previous }
-  const earlier = id === undefined ? [] : await currentMessages(conversationStub(c.env, id), end)
-  const parameters = { ...parametersOf(body), input: [...earlier, ...body.messages] }
+  const { body, headers } = await readMembers(c, await readBody(c))
+  const parameters = { ...parametersOf(body), input: await allMessages(requestContext(c), body) }
   const input_tokens = await estimateTokens(requestContext(c), parameters)
   return c.json({ object: 'response.input_tokens', input_tokens }, { headers })
+})
+
+/** Compacts a conversation: the messages of the user, and a summary of all else which a model writes. */
+app.post('/compact', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { body, headers } = await readMembers(c, askForSummary(await readBody(c)))
+  const context = requestContext(c, 'end')
+  const messages = await allMessages(context, body)
+  const handle = await startCompaction(context, body, messages)
+  const reader = new ResponseReader({
+    id: responseId({ runId: handle.runId, after: 0 }),
+    model: '',
+    created: Math.floor(Date.now() / 1000),
+    echo: {},
+    rounds: 'final',
+    waitsForAnswer: true,
+    isCompaction: true,
+  })
+  const { event, result } = makeCollector(reader)
+  const collector: Collector = {
+    event,
+    result: () => {
+      const answer = result()
+      return answer.ok ? { ok: true, body: compactedResponse(reader.response, messages) } : answer
+    },
+  }
+  return withHeaders(await collectRun(handle, collector), headers)
 })
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
-  const { body, headers } = await readMembers(c)
+  const { body, headers } = await readMembers(c, await readBody(c))
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
-  const isDetached = body.background && !body.stream
+  const isDetached = body.background && !body.stream && !body.isCompaction
   const {
     handle,
     after = 0,
@@ -98,6 +125,7 @@ app.post('/', async (c) => {
     rounds: chooseRounds(setup.config, body, body.stream),
     waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
     hasEncryptedContent: body.hasEncryptedContent,
+    isCompaction: body.isCompaction,
     pendingApprovals: approvals,
     forms: body.forms,
     ...(hidesCalls && { hidesCalls, waitingText: makeWaitingText(handle) }),
@@ -108,9 +136,13 @@ app.post('/', async (c) => {
   return streamRun(handle, responseEncoder(options), { headers })
 })
 
+function readBody(c: Context<EdgeEnv>): Promise<unknown> {
+  return readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
+}
+
 /** Reads a request for the tools that the edge has, with the headers that say what it ignores. */
-async function readMembers(c: Context<EdgeEnv>): Promise<ReportedBody> {
-  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)))
+async function readMembers(c: Context<EdgeEnv>, json: unknown): Promise<ReportedBody> {
+  const body = unwrapRequest(decodeResponses(json))
   const { tools, ignored } = await withHosted(c.env, body.options.tools, body.hostedTools)
   const { headers, hints } = reportMembers(c.env, '/v1/responses', { ...body, ignored: [...body.ignored, ...ignored] })
   return { body: { ...body, options: { ...body.options, hints, ...(tools && { tools }) } }, headers }
@@ -119,6 +151,25 @@ async function readMembers(c: Context<EdgeEnv>): Promise<ReportedBody> {
 interface ReportedBody {
   readonly body: ResponsesRequest & { readonly options: Pick<RunParameters, 'hints'> }
   readonly headers: Readonly<Record<string, string>>
+}
+
+/** Returns the messages of a request after those of the conversation that it continues, if any. */
+async function allMessages(context: RequestContext, body: ResponsesRequest): Promise<readonly Message[]> {
+  const target = conversationTarget(context.request, body.conversation, 'conversation')
+  const { id, previous } = target ? { id: target.id } : (earlierPlace(body) ?? {})
+  const end = previous === undefined ? {} : { upTo: previous }
+  const earlier = id === undefined ? [] : await currentMessages(conversationStub(context, id), end)
+  return [...earlier, ...body.messages]
+}
+
+/** Starts the run of a summary. It has no tools, and is not stored. */
+async function startCompaction(
+  context: RequestContext,
+  body: ResponsesRequest,
+  input: readonly Message[],
+): Promise<RunHandle> {
+  const { responseFormat: _format, toolChoice: _choice, ...parameters } = parametersOf(body)
+  return startStateless(context, await prepareRun(context, { ...parameters, clientTools: [], tools: [], input }))
 }
 
 /**
@@ -130,6 +181,7 @@ async function startOrContinue(
   body: ResponsesRequest,
   target: ConversationTarget | undefined,
 ): Promise<ContinuedRun> {
+  if (body.isCompaction) return { handle: await startCompaction(context, body, await allMessages(context, body)) }
   if (target) return continueConversation(context, body, target)
   const place = earlierPlace(body)
   if (place) return continueConversation(context, body, place)

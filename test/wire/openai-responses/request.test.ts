@@ -23,12 +23,12 @@ test('a text becomes a message, and omitted fields have the defaults of the form
   expect(decoded({ model: 'test/a', input: 'Hi' })).toEqual({
     model: 'test/a',
     messages: [user('Hi')],
-    earlier: [],
     input: [user('Hi')],
     answers: {},
     store: true,
     stream: false,
     background: false,
+    isCompaction: false,
     hasEncryptedContent: false,
     clientTools: [],
     hostedTools: [],
@@ -87,13 +87,13 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
   expect(request).toEqual({
     instructions: 'Be kind.',
     messages: [user('Hi')],
-    earlier: [],
     input: [user('Hi')],
     answers: {},
     conversation: 'c1',
     store: false,
     stream: true,
     background: false,
+    isCompaction: false,
     hasEncryptedContent: true,
     hostedTools: [],
     forms: new Map(),
@@ -217,7 +217,6 @@ test('a reference points into the conversation: what follows it is new', () => {
   const text = reference(`msg_${RUN}_7_c-1`)
   expect(decoded({ input: [system, user('Hi'), text, user('And?')] })).toMatchObject({
     messages: [system, user('And?')],
-    earlier: [system],
     input: [user('And?')],
     answers: {},
     reference: { runId: `run_${RUN}`, conversation: 'c-1' },

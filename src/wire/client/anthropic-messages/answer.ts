@@ -242,13 +242,13 @@ class MessageReader {
     const index = this.#thinkingAt
     const block = index === undefined ? undefined : this.#content[index]
     if (index !== undefined && block && !(isBeforeCall && this.#textAt !== undefined)) {
-      const signature = ownSignature(opaque, block['thinking']) ?? encodeEncryptedContent({ opaque, isLate: false })
+      const signature = ownSignature(opaque, block['thinking']) ?? encodeEncryptedContent(opaque)
       this.#content[index] = { ...block, signature }
       const delta = { type: 'signature_delta', signature }
       return [{ type: 'content_block_delta', index, delta }, ...this.#closeThinking()]
     }
     const closing = isBeforeCall ? this.#close() : []
-    const data = encodeEncryptedContent({ opaque, isLate: false })
+    const data = encodeEncryptedContent(opaque)
     const at = this.#content.length
     const start = this.#start({ type: 'redacted_thinking', data })
     return [...closing, start, { type: 'content_block_stop', index: at }, ...this.#closeText()]

@@ -21,6 +21,7 @@ import {
   responseUsage,
   toolError,
 } from './shapes.ts'
+import { compactionItem, NO_SUMMARY } from './compaction.ts'
 import { callItem, type ToolForm } from './tools.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
@@ -86,6 +87,8 @@ export interface ResponseOptions {
   readonly hasEncryptedContent?: boolean
   /** How the caller has declared those of its tools that are no plain functions, by their names for the model. */
   readonly forms?: ReadonlyMap<string, ToolForm>
+  /** Whether the answer of the run is a summary, of which the response has an item of its own. */
+  readonly isCompaction?: boolean
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly pendingApprovals?: readonly PendingApproval[]
 }
@@ -113,6 +116,10 @@ export class ResponseReader {
   readonly #running = new Map<string, number>()
   readonly #callerCalls = new Set<string>()
   #isBegun = false
+  /** Whether text of the step under way was shown. */
+  #stepHasText = false
+  /** The text of a compaction so far. */
+  #summary = ''
   #runId = ''
   #seq = 0
   #steps = 0
@@ -192,18 +199,27 @@ export class ResponseReader {
   }
 
   #parts(event: RunEvent): ResponseEvent[] {
-    const showParts = () => this.#visible.take(event).flatMap((part) => this.#onPart(part))
-    if (event.type !== 'step.answered' || !this.#options.hasEncryptedContent) return showParts()
-    const { opaque, reasoning = '' } = event
+    const parts = this.#visible.take(event)
+    const showParts = () => parts.flatMap((part) => this.#onPart(part))
+    if (!this.#options.hasEncryptedContent) return showParts()
     const output = this.#output
-    // Data of an answer without reasoning text becomes an item of its own: before the text, unless text was streamed.
+    if (event.type === 'step.started') this.#stepHasText = false
+    if (event.type === 'text.delta') {
+      // What the provider wants back is known only after the text, and its item stands before it.
+      const isFirst = !this.#stepHasText && parts.some(({ type }) => type === 'text')
+      this.#stepHasText ||= isFirst
+      return [...(isFirst && !output.hasReasoning ? output.addReasoning(this.#itemId()) : []), ...showParts()]
+    }
+    if (event.type !== 'step.answered') return showParts()
+    const { opaque, reasoning = '' } = event
+    const content = opaque && encodeEncryptedContent(opaque)
+    // Clients keep items in the order in which they are complete.
+    if (this.#stepHasText) return [...output.completeReasoning(content), ...showParts()]
     const needsItem = opaque !== undefined && reasoning === '' && !output.hasReasoning
-    const isLate = needsItem && output.hasOpenText
     return [
-      ...(needsItem && !isLate ? output.addReasoning(this.#itemId()) : []),
+      ...(needsItem ? output.addReasoning(this.#itemId()) : []),
       ...showParts(),
-      ...(isLate ? output.addReasoning(this.#itemId()) : []),
-      ...output.completeReasoning(opaque && encodeEncryptedContent({ opaque, isLate })),
+      ...output.completeReasoning(content),
     ]
   }
 
@@ -216,24 +232,39 @@ export class ResponseReader {
     switch (part.type) {
       case 'text':
       case 'reasoning':
-        return this.#output.append(part.type, part.text, this.#itemId())
+        if (!this.#options.isCompaction) return this.#output.append(part.type, part.text, this.#itemId())
+        if (part.type === 'text') this.#summary += part.text
+        return []
       case 'call':
         return this.#callForCaller(part.call)
       case 'citations':
         return this.#output.annotate(part.citations)
       default: {
-        const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
+        const end: End = this.#lacksSummary(part) ? { type: 'failure', error: NO_SUMMARY } : part
+        const isWhole = end.type === 'end' && !INCOMPLETE[end.reason]
         const events = [
-          ...this.#output.close(isWhole ? 'completed' : 'incomplete'),
           ...this.#output.completeReasoning(),
+          ...this.#output.close(isWhole ? 'completed' : 'incomplete'),
+          ...(isWhole && this.#options.isCompaction ? this.#addCompaction() : []),
         ]
         for (const callId of this.#running.keys()) events.push(this.#callDone(callId, { status: 'incomplete' }))
-        this.#end = part
+        this.#end = end
         // The format has no event for a cancelled response, so it is a failed one with that status.
-        const change = part.type === 'failure' ? 'failed' : responseStatus(part)
+        const change = end.type === 'failure' ? 'failed' : responseStatus(end)
         return [...events, { type: `response.${change}`, response: this.response }]
       }
     }
+  }
+
+  /** A summary that is cut off would lose what it does not tell. */
+  #lacksSummary(part: End): boolean {
+    const isWhole = part.type === 'end' && !INCOMPLETE[part.reason] && this.#summary.trim() !== ''
+    return this.#options.isCompaction === true && part.type === 'end' && !isWhole
+  }
+
+  #addCompaction(): ResponseEvent[] {
+    const events = this.#output.add(compactionItem(this.#itemId(), this.#summary))
+    return [...events, this.#output.done(this.#output.items.length - 1)]
   }
 
   #calls(event: RunEvent): ResponseEvent[] {

@@ -15,6 +15,7 @@ import { dataUrl, fileUrl } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
+import { SUMMARY_REQUEST, summaryMessage } from './compaction.ts'
 import { summaryPart } from './shapes.ts'
 import { flatName, modelNames, responsesTool, type ResponsesTool, SEARCH } from './tools.ts'
 
@@ -219,6 +220,11 @@ export const inputItem = v.pipe(
       reason: v.nullish(v.string()),
     }),
     v.object({ type: v.literal('item_reference'), id: v.string() }),
+    v.object({
+      type: v.picklist(['compaction', 'compaction_summary', 'context_compaction']),
+      encrypted_content: v.nullish(v.string(), ''),
+    }),
+    v.object({ type: v.literal('compaction_trigger') }),
     // What the edge asked is in the journal of its run: only the id is read.
     v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
     v.object({ type: v.literal('mcp_list_tools') }),
@@ -380,6 +386,22 @@ export function readItems(items: readonly Item[]): InputContents {
         call(callId, item.name, item.arguments)
         return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }
+      case 'compaction':
+      case 'compaction_summary':
+      case 'context_compaction': {
+        close()
+        const summary = summaryMessage(item.encrypted_content ?? '')
+        if (!summary) return
+        // It stands for the answers before it, their calls and results.
+        const others = messages.filter(({ role }) => role === 'user' || role === 'system')
+        messages.splice(0, messages.length, ...others, summary)
+        calls.clear()
+        return
+      }
+      case 'compaction_trigger':
+        close()
+        messages.push(SUMMARY_REQUEST)
+        return
       case 'mcp_approval_response':
         answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)
         return

@@ -2,6 +2,7 @@ import { isObject, parseShallow } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
 import { broughtOpaque } from '../../provider/model-answer.ts'
 import type { PlacedCitation } from '../visible-text.ts'
+import { base64Of, textOfBase64 } from './base64.ts'
 import { annotation, type JsonFields, type ProviderItem, summaryPart, textPart } from './shapes.ts'
 
 type Item = JsonFields & { readonly id: string; readonly type: string }
@@ -35,11 +36,6 @@ export class ResponseOutput {
 
   constructor(holdsReasoning = false) {
     this.#holdsReasoning = holdsReasoning
-  }
-
-  /** Whether the open item is a message. */
-  get hasOpenText(): boolean {
-    return this.#openItem?.type === 'text'
   }
 
   /** Whether the step under way has a reasoning item. */
@@ -236,7 +232,7 @@ export function callOfItem(id: string): string {
 /** The opaque data of one answer of a model, as the `encrypted_content` of a reasoning item holds it. */
 interface EncryptedContent {
   readonly opaque: Opaque
-  /** Whether the reasoning item follows the text of its answer, which was streamed before the data was known. */
+  /** Whether the reasoning item follows the text of its answer: earlier versions have made such items. */
   readonly isLate: boolean
 }
 
@@ -247,31 +243,14 @@ const PREFIX = 'edgecall.'
  * Encodes the data that a provider wants back with an answer, so that a caller whose responses are not stored can
  * return it. The edge does not encrypt it: it is the provider's data, and belongs to an answer that the caller has.
  */
-export function encodeEncryptedContent({ opaque, isLate }: EncryptedContent): string {
-  const { codec, data } = opaque
-  return PREFIX + btoa(JSON.stringify({ codec, data, ...(isLate && { isLate }) }).replace(NOT_ASCII, escapeCode))
+export function encodeEncryptedContent({ codec, data }: Opaque): string {
+  return PREFIX + base64Of({ codec, data })
 }
 
 /** Decodes content that an edge made. Undefined for any other, such as OpenAI's own. */
 export function decodeEncryptedContent(content: string): EncryptedContent | undefined {
-  const value = content.startsWith(PREFIX) ? parseShallow(textOf(content.slice(PREFIX.length))) : undefined
+  const value = content.startsWith(PREFIX) ? parseShallow(textOfBase64(content.slice(PREFIX.length))) : undefined
   if (!isObject(value) || typeof value['codec'] !== 'string') return undefined
   const { codec, data, isLate } = value
   return { opaque: broughtOpaque({ codec, data }), isLate: isLate === true }
-}
-
-/** `btoa` takes no other characters. */
-const NOT_ASCII = /[\u0080-\uffff]/g
-
-function escapeCode(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
-/** Decodes base64; '' if it is not valid. */
-function textOf(base64: string): string {
-  try {
-    return atob(base64)
-  } catch {
-    return ''
-  }
 }

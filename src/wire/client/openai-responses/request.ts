@@ -36,6 +36,7 @@ import {
   withoutTools,
 } from '../openai-chat/request.ts'
 import { type ItemPlace, parseItemId } from './output.ts'
+import { summaryMessage } from './compaction.ts'
 import { cutAtReference, inputItemsSchema, readItems, toolsInItem } from './items.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */
@@ -59,6 +60,8 @@ export interface ResponsesRequest {
   readonly stream: boolean
   /** Whether the response is returned at once, while its run continues. */
   readonly background: boolean
+  /** Whether the last item asks for a summary in place of an answer. */
+  readonly isCompaction: boolean
   /** Whether reasoning items have encrypted content. */
   readonly hasEncryptedContent: boolean
   readonly clientTools: readonly ClientTool[]
@@ -179,6 +182,8 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   if (rest.background && rest.store === false) {
     return bodyFault('background', 'needs `store`: the response is read by its id.')
   }
+  const triggerAt = isText(rawInput) ? -1 : rawInput.findIndex(({ type }) => type === 'compaction_trigger')
+  if (triggerAt >= 0 && triggerAt < rawInput.length - 1) return bodyFault(`input[${triggerAt}]`, 'must be the last item.')
   const cut = cutAtReference(isText(rawInput) ? [] : rawInput)
   if (!cut.ok) return cut
   const { items, reference } = cut.request
@@ -223,6 +228,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       store: rest.store ?? true,
       stream: rest.stream ?? false,
       background: rest.background ?? false,
+      isCompaction: triggerAt >= 0,
       hasEncryptedContent: rest.include.includes('reasoning.encrypted_content'),
       clientTools,
       // A choice that lists what may be called has none of these in its list.
@@ -239,7 +245,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       },
       rounds,
       echo: echoFields(decoded.request),
-      ignored: [...ignoredMembers(json, RESPONSES_MEMBERS), ...all.ignored],
+      ignored: [...ignoredMembers(json, RESPONSES_MEMBERS), ...all.ignored, ...ignoredItems(rawInput)],
       hints: [...hintsIn(json, RESPONSES_MEMBERS, 'openai'), ...reasoningHints(decoded.request)],
     },
   }
@@ -263,6 +269,17 @@ function samplingOf(body: Body): Record<string, unknown> {
     verbosity: body.text?.verbosity,
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
+}
+
+/** Returns the places of what only the vendor could read: summaries that no edge made. */
+function ignoredItems(input: Body['input']): readonly string[] {
+  return (isText(input) ? [] : (input ?? [])).flatMap((item, at) =>
+    /^(?:context_)?compaction(?:_summary)?$/.test(item.type) &&
+    'encrypted_content' in item &&
+    !summaryMessage(item.encrypted_content ?? '')
+      ? [`input[${at}]`]
+      : [],
+  )
 }
 
 function reasoningHints({ reasoning }: Body): readonly Hint[] {

@@ -10,6 +10,8 @@ import { urlOf } from '../../provider/turns.ts'
 import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import { openAiFault, type OpenAiFault } from '../openai-chat/request.ts'
+import { objectsOf } from '../../fields.ts'
+import { isOfCompaction } from './compaction.ts'
 import { inputItem, readItems } from './items.ts'
 import { annotation, type JsonFields, summaryPart, textPart } from './shapes.ts'
 
@@ -67,6 +69,16 @@ function inputPart(part: UserContent): JsonFields {
 
 function fileOf(part: BinaryContent | LinkedContent): JsonFields {
   return 'url' in part ? { file_url: part.url } : { file_data: urlOf(part) }
+}
+
+/** Makes the answer of `POST /v1/responses/compact` of a response with a summary of these messages. */
+export function compactedResponse(
+  { id, created_at, output, usage }: JsonFields,
+  messages: readonly Message[],
+): JsonFields {
+  const others = messages.filter((message) => message.role === 'user' && !isOfCompaction(message))
+  const items = others.flatMap((message, index) => itemsOf(String(index), message))
+  return { id, object: 'response.compaction', created_at, output: [...items, ...objectsOf(output)], usage }
 }
 
 /** Which items of a list to return: at most `limit`, after the item with the id `after` in this order. */
@@ -135,6 +147,7 @@ const NOT_STORED: ReadonlySet<string> = new Set([
   'mcp_approval_response',
   'mcp_list_tools',
   'additional_tools',
+  'compaction_trigger',
 ])
 
 function toMessages(items: readonly v.InferOutput<typeof inputItem>[]): DecodeResult<readonly Message[]> {
