@@ -91,7 +91,10 @@ describe('a compaction', () => {
   const summary = 'user: A summary of the conversation so far:\nThe left “é” one.'
 
   test('is the messages of the user and a summary, which takes the place of all else', async () => {
-    const edge = keptEdge({ script: [say('The left “é” one.'), say('Still left.'), say('Left, twice.')], tools: [clock] })
+    const edge = keptEdge({
+      script: [say('The left “é” one.'), say('Still left.'), say('Left, twice.')],
+      tools: [clock],
+    })
     const { responses } = clientOf(edge)
     const compacted = await responses.compact({ model: 'test/scripted', input, instructions: 'Be short.' })
     expect(compacted).toEqual({
@@ -110,7 +113,10 @@ describe('a compaction', () => {
       ],
       usage: expect.objectContaining({ input_tokens: 10, output_tokens: 5, total_tokens: 15 }),
     })
-    const next = [...(compacted.output as OpenAI.Responses.ResponseInputItem[]), { role: 'user', content: 'Now?' } as const]
+    const next = [
+      ...(compacted.output as OpenAI.Responses.ResponseInputItem[]),
+      { role: 'user', content: 'Now?' } as const,
+    ]
     expect((await responses.create({ input: next, store: false })).output_text).toBe('Still left.')
     const again = await responses.compact({ model: 'test/scripted', input: next })
     expect(again.output.map(({ type }) => type)).toEqual(['message', 'message', 'message', 'compaction'])

@@ -314,8 +314,28 @@ function isAtProvider(id: string): boolean {
   return parseItemId(id)?.name.startsWith('call_') === false
 }
 
-/** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
+/**
+ * Converts items to messages. The last summary that an edge made stands for the answers before it, their calls and
+ * results. A request for one becomes the last message.
+ */
 export function readItems(items: readonly Item[]): InputContents {
+  const at = items.findLastIndex((item) => summaryOf(item) !== undefined)
+  const { messages, answers } = readMessages(items.slice(at + 1))
+  const summary = items[at] && summaryOf(items[at])
+  const earlier = summary ? readMessages(items.slice(0, at)).messages : []
+  const isLeft = ({ role }: Message) => role === 'user' || role === 'system'
+  const request = items.at(-1)?.type === 'compaction_trigger' ? [SUMMARY_REQUEST] : []
+  return { messages: [...earlier.filter(isLeft), ...(summary ? [summary] : []), ...messages, ...request], answers }
+}
+
+function summaryOf(item: Item): Message | undefined {
+  return 'encrypted_content' in item && item.type !== 'reasoning'
+    ? summaryMessage(item.encrypted_content ?? '')
+    : undefined
+}
+
+/** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
+function readMessages(items: readonly Item[]): InputContents {
   const messages: Message[] = []
   const answers: Record<string, CallAnswer> = {}
   const calls = new Map<string, ToolCall>()
@@ -386,22 +406,6 @@ export function readItems(items: readonly Item[]): InputContents {
         call(callId, item.name, item.arguments)
         return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }
-      case 'compaction':
-      case 'compaction_summary':
-      case 'context_compaction': {
-        close()
-        const summary = summaryMessage(item.encrypted_content ?? '')
-        if (!summary) return
-        // It stands for the answers before it, their calls and results.
-        const others = messages.filter(({ role }) => role === 'user' || role === 'system')
-        messages.splice(0, messages.length, ...others, summary)
-        calls.clear()
-        return
-      }
-      case 'compaction_trigger':
-        close()
-        messages.push(SUMMARY_REQUEST)
-        return
       case 'mcp_approval_response':
         answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)
         return

@@ -183,7 +183,8 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
     return bodyFault('background', 'needs `store`: the response is read by its id.')
   }
   const triggerAt = isText(rawInput) ? -1 : rawInput.findIndex(({ type }) => type === 'compaction_trigger')
-  if (triggerAt >= 0 && triggerAt < rawInput.length - 1) return bodyFault(`input[${triggerAt}]`, 'must be the last item.')
+  if (triggerAt >= 0 && triggerAt < rawInput.length - 1)
+    return bodyFault(`input[${triggerAt}]`, 'must be the last item.')
   const cut = cutAtReference(isText(rawInput) ? [] : rawInput)
   if (!cut.ok) return cut
   const { items, reference } = cut.request
