@@ -118,8 +118,8 @@ describe('a compaction', () => {
       { role: 'user', content: 'Now?' } as const,
     ]
     expect((await responses.create({ input: next, store: false })).output_text).toBe('Still left.')
-    const again = await responses.compact({ model: 'test/scripted', input: next })
-    expect(again.output.map(({ type }) => type)).toEqual(['message', 'message', 'message', 'compaction'])
+    const second = await responses.compact({ model: 'test/scripted', input: next })
+    expect(second.output.map(({ type }) => type)).toEqual(['message', 'message', 'message', 'compaction'])
     const users = ['user: [{"type":"text","text":"Which?"}]', 'user: [{"type":"text","text":"Sure?"}]']
     expect(visibleTexts(edge)).toEqual([
       ['system: Be short.', ...all, request],
@@ -135,7 +135,7 @@ describe('a compaction', () => {
     const { responses } = clientOf(edge)
     const trigger = { type: 'compaction_trigger' } as const
     const items: OpenAI.Responses.ResponseInputItem[] = [...input, trigger]
-    const whole = await responses.create({ input: items, tools: [pick], store: false })
+    const response = await responses.create({ input: items, tools: [pick], store: false })
     const types: string[] = []
     const stream = responses.stream({ input: items, tools: [pick], store: false })
     stream.on('event', ({ type }) => void types.push(type))
@@ -148,8 +148,8 @@ describe('a compaction', () => {
       'response.completed',
     ])
     const item = { id: expect.stringMatching(/^cmp_/), type: 'compaction', encrypted_content: expect.any(String) }
-    expect([whole.output, streamed.output]).toEqual([[item], [item]])
-    const next = [...input, ...(whole.output as OpenAI.Responses.ResponseInputItem[])]
+    expect([response.output, streamed.output]).toEqual([[item], [item]])
+    const next = [...input, ...(response.output as OpenAI.Responses.ResponseInputItem[])]
     await responses.create({ input: [...next, { role: 'user', content: 'On' }], store: false })
     expect(visibleTexts(edge)).toEqual([
       [...all, request],

@@ -23,6 +23,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
   expect(decoded({ model: 'test/a', input: 'Hi' })).toEqual({
     model: 'test/a',
     messages: [user('Hi')],
+    earlier: [],
     input: [user('Hi')],
     answers: {},
     store: true,
@@ -73,6 +74,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     store: false,
     stream: true,
     background: false,
+    isCompaction: false,
     include: ['reasoning.encrypted_content'],
     metadata: { of: 'mine' },
     temperature: 0.5,
@@ -87,6 +89,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
   expect(request).toEqual({
     instructions: 'Be kind.',
     messages: [user('Hi')],
+    earlier: [],
     input: [user('Hi')],
     answers: {},
     conversation: 'c1',
@@ -217,6 +220,7 @@ test('a reference points into the conversation: what follows it is new', () => {
   const text = reference(`msg_${RUN}_7_c-1`)
   expect(decoded({ input: [system, user('Hi'), text, user('And?')] })).toMatchObject({
     messages: [system, user('And?')],
+    earlier: [system],
     input: [user('And?')],
     answers: {},
     reference: { runId: `run_${RUN}`, conversation: 'c-1' },
