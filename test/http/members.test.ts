@@ -148,10 +148,7 @@ describe('edits of the context', () => {
     expect([keepAll.response.status, keepAll.ignored]).toEqual([200, null])
     const edits = [clearThinking, { type: 'clear_tool_uses_20250919', keep: { type: 'tool_uses', value: 3 } }]
     const others = await send(path, { context_management: { edits: [...edits, { type: 'compact_20260112' }] } })
-    expect([others.response.status, others.ignored]).toEqual([
-      200,
-      'context_management.clear_tool_uses_20250919, context_management.compact_20260112',
-    ])
+    expect([others.response.status, others.ignored]).toEqual([200, 'context_management.compact_20260112'])
   })
 })
 
@@ -185,6 +182,75 @@ describe('the tools of the edge', () => {
     const input = [{ type: 'additional_tools', role: 'developer', tools: [pick['/v1/responses']] }, ...question]
     await edge.post('/v1/responses', { ...bodies['/v1/responses'], tools: [], input })
     expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(['clock', 'pick'])
+  })
+})
+
+describe('an edit that clears results', () => {
+  const use = (id: string, name = 'look') => [
+    { role: 'assistant', content: [{ type: 'tool_use', id, name, input: { of: id } }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'word '.repeat(100) }] },
+  ]
+  const messages = [...question, ...use('a'), ...use('b', 'keep'), ...use('c'), ...use('d')]
+  const edit = { type: 'clear_tool_uses_20250919', trigger: { type: 'tool_uses', value: 3 } }
+  const result = (callId: string, tool: string, text: string) => ({ callId, tool, content: [{ type: 'text', text }] })
+  const clearText = '[This result was cleared to make room.]'
+  const longText = 'word '.repeat(100)
+
+  async function edited(members: object, more: object = {}) {
+    const { edge, response } = await send('/v1/messages', {
+      messages,
+      context_management: { edits: [members] },
+      ...more,
+    })
+    const results = edge.requests[0]?.messages.filter(({ role }) => role === 'tool')
+    const calls = edge.requests[0]?.messages.flatMap((each) => (each.role === 'assistant' ? (each.calls ?? []) : []))
+    const text = await response.text()
+    return { results, inputs: calls?.map((call) => call.arguments), text }
+  }
+
+  test('clears the oldest ones, but for those of other tools, and is told back', async () => {
+    const { results, inputs, text } = await edited({
+      ...edit,
+      keep: { type: 'tool_uses', value: 1 },
+      exclude_tools: ['keep'],
+      clear_tool_inputs: true,
+    })
+    expect(results).toMatchObject([
+      result('a', 'look', clearText),
+      result('b', 'keep', longText),
+      result('c', 'look', clearText),
+      result('d', 'look', longText),
+    ])
+    expect(inputs).toEqual(['{}', '{"of":"b"}', '{}', '{"of":"d"}'])
+    const applied = { type: edit.type, cleared_tool_uses: 2, cleared_input_tokens: expect.any(Number) }
+    expect(JSON.parse(text).context_management).toEqual({ applied_edits: [applied] })
+  })
+
+  test('is told back at the end of a stream', async () => {
+    const { text } = await edited(edit, { stream: true })
+    const [, data = ''] = /^event: message_delta\ndata: (.*)$/m.exec(text) ?? []
+    const applied = { type: edit.type, cleared_tool_uses: 1, cleared_input_tokens: expect.any(Number) }
+    expect(JSON.parse(data).context_management).toEqual({ applied_edits: [applied] })
+  })
+
+  test.each([
+    ['has not come to its trigger', { type: edit.type }],
+    ['would clear too little', { ...edit, clear_at_least: { type: 'input_tokens', value: 5000 } }],
+  ])('changes nothing if it %s', async (_, members) => {
+    const { results, text } = await edited(members)
+    expect(results).toMatchObject(['a', 'b', 'c', 'd'].map((id) => ({ callId: id, content: [{ text: longText }] })))
+    expect(JSON.parse(text).context_management).toEqual({ applied_edits: [] })
+  })
+
+  test('counts in an estimate', async () => {
+    const count = async (members: object) => {
+      const { response } = await send('/v1/messages/count_tokens', { messages, ...members })
+      return (await response.json()) as Record<string, unknown>
+    }
+    const { input_tokens: original_input_tokens } = await count({})
+    const after = await count({ context_management: { edits: [edit] } })
+    expect(after).toEqual({ input_tokens: expect.any(Number), context_management: { original_input_tokens } })
+    expect(after['input_tokens']).toBeLessThan(Number(original_input_tokens) - 80)
   })
 })
 

@@ -20,6 +20,7 @@ import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
 import { readJson } from '../request-body.ts'
 import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
+import { type AppliedEdit, clearResults } from '../runs/context-edits.ts'
 import { takeMessages } from '../runs/stateless-turn.ts'
 import { collectRun, conversationTarget } from '../runs/place-run.ts'
 import { estimateTokens, modelOf, type RunParameters } from '../runs/prepare-run.ts'
@@ -53,7 +54,7 @@ app.post('/', async (c) => {
   const { stream, model = setup.config.model ?? '', messages, edgecall, responseFormat } = request
   const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
   const context = requestContext(c, stream ? 'text' : 'end')
-  const { parameters, headers: ignoredHeaders } = await readMembers(context, request)
+  const { parameters, headers: ignoredHeaders, edits } = await readMembers(context, request, target !== undefined)
   const { handle } = await takeMessages(context, parameters, target)
   // Each message of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)
@@ -65,6 +66,7 @@ app.post('/', async (c) => {
     rounds: chooseRounds(setup.config, edgecall, stream),
     waitsForAnswer: isHeldBack(responseFormat),
     waitingText: makeWaitingText(handle),
+    edits,
     showsCalls: /\bmcp-client\b/.test(c.req.header('anthropic-beta') ?? ''),
   }
   const headers = { 'request-id': handle.runId, ...ignoredHeaders }
@@ -78,15 +80,23 @@ app.post('/count_tokens', async (c) => {
   const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const request = unwrapRequest(decodeCount(json))
   const context = requestContext(c)
-  const { parameters, headers } = await readMembers(context, request)
-  return c.json({ input_tokens: await estimateTokens(context, parameters) }, { headers })
+  const { parameters, headers, edits } = await readMembers(context, request)
+  const input_tokens = await estimateTokens(context, parameters)
+  const cleared = (edits ?? []).reduce((total, edit) => total + edit.cleared_input_tokens, 0)
+  const context_management = edits && { original_input_tokens: input_tokens + cleared }
+  return c.json({ input_tokens, ...(context_management && { context_management }) }, { headers })
 })
 
 /** Returns the parameters of a request for the tools that the edge has, and the headers that say what it ignores. */
 async function readMembers(
   context: RequestContext,
   request: MessagesRequest,
-): Promise<{ readonly parameters: RunParameters; readonly headers: Readonly<Record<string, string>> }> {
+  isStored = false,
+): Promise<{
+  readonly parameters: RunParameters
+  readonly headers: Readonly<Record<string, string>>
+  readonly edits?: readonly AppliedEdit[] | undefined
+}> {
   const { tools, ignored } = await withHosted(context, request.edgecall.tools, request.hostedTools)
   const betas = readBetas(context.request.headers.get('anthropic-beta') ?? undefined)
   const { headers, hints } = reportMembers(context, '/v1/messages', {
@@ -94,7 +104,10 @@ async function readMembers(
     ignored: [...request.ignored, ...ignored],
     hints: [...request.hints, ...betas],
   })
-  return { parameters: { ...toParameters(request), hints, ...(tools && { tools }) }, headers }
+  // A conversation shortens what it has stored by itself.
+  const edited = clearResults(request.messages, isStored ? [] : (request.edits ?? []))
+  const parameters = { ...toParameters(request), input: edited.messages, hints, ...(tools && { tools }) }
+  return { parameters, headers, ...(request.edits && { edits: edited.edits }) }
 }
 
 function toParameters({

@@ -74,7 +74,6 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     store: false,
     stream: true,
     background: false,
-    isCompaction: false,
     include: ['reasoning.encrypted_content'],
     metadata: { of: 'mine' },
     temperature: 0.5,

@@ -19,6 +19,8 @@ export interface MessageOptions extends VisibleTextOptions {
   readonly conversation?: string | undefined
   /** Whether the calls that the edge runs are shown, as those of an MCP server; clients never run these. */
   readonly showsCalls: boolean
+  /** The edits of the context that were made; absent if the request asks for none. */
+  readonly edits?: readonly object[] | undefined
 }
 
 type StreamEvent = Fields & { readonly type: string }
@@ -81,8 +83,13 @@ class MessageReader {
     if (end.type === 'failure') return { ok: false, error: end.error }
     const { finish, usage } = end
     const { conversation } = this.#options
-    const body = { ...this.#message(this.#content, usage), ...toStop(end, this.#stopSequence) }
+    const body = { ...this.#message(this.#content, usage), ...toStop(end, this.#stopSequence), ...this.#edits() }
     return { ok: true, body: { ...body, edgecall: this.#report.describe(conversation, finish) } }
+  }
+
+  #edits(): Fields {
+    const { edits } = this.#options
+    return edits ? { context_management: { applied_edits: edits } } : {}
   }
 
   #message(content: readonly Fields[], usage: Usage): Fields {
@@ -147,7 +154,12 @@ class MessageReader {
         const usage = deltaUsage(part.usage)
         return [
           ...this.#close(),
-          { type: 'message_delta', delta: { ...toStop(part, this.#stopSequence), container: null }, usage },
+          {
+            type: 'message_delta',
+            delta: { ...toStop(part, this.#stopSequence), container: null },
+            usage,
+            ...this.#edits(),
+          },
           { type: 'message_stop' },
         ]
       }

@@ -18,6 +18,7 @@ import { either, integerFrom, isText, formatSchema, someText, textOr, toolName, 
 import { type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, fileUrl } from '../history.ts'
 import { type Hint, hintsIn, type HostedTool, ignoredMembers } from '../members.ts'
+import { clearingEdits, type ClearToolUses, contextManagement, ignoredEdits } from './context-edits.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
 import { hostedTools, ignoredInTools, isClientTool, messagesTool } from './tools.ts'
 import {
@@ -42,6 +43,8 @@ export interface MessagesRequest {
   readonly clientTools: readonly ClientTool[]
   readonly hostedTools: readonly HostedTool[]
   readonly toolChoice?: ToolChoice | undefined
+  /** The edits that clear results; undefined if the request asks for no edits. */
+  readonly edits?: readonly ClearToolUses[] | undefined
   readonly responseFormat?: ResponseFormat | undefined
   /** Fields that are passed to the model, under their names in Chat Completions where it has them. */
   readonly sampling: Readonly<Record<string, unknown>>
@@ -316,19 +319,6 @@ const UNSUPPORTED = {
   output_format: absent,
 }
 
-/** Edits of what the model sees. The edge itself shortens a history that does not fit. */
-const contextManagement = v.object({
-  edits: v.nullish(v.array(v.object({ type: v.string(), keep: v.optional(v.unknown()) })), []),
-})
-
-/** Returns the edits that are ignored: all but the one to keep all thinking, which the edge does anyway. */
-function ignoredEdits(management: v.InferOutput<typeof contextManagement> | null | undefined): readonly string[] {
-  const edits = management?.edits ?? []
-  return edits.flatMap(({ type, keep }) =>
-    type.startsWith('clear_thinking_') && keep === 'all' ? [] : [`context_management.${type}`],
-  )
-}
-
 /** The body of `POST /v1/messages/count_tokens`. */
 export const countBody = v.object({
   ...UNSUPPORTED,
@@ -411,6 +401,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
       clientTools: tools.filter(isClientTool),
       hostedTools: hostedTools(tools),
       toolChoice,
+      edits: body.context_management ? clearingEdits(body.context_management) : undefined,
       responseFormat: format ? { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } : undefined,
       sampling: toSampling(body, rest),
       edgecall: { ...withoutTools(body.tools, toolChoice), ...edgecall },
