@@ -24,7 +24,7 @@ const NO_CODES = new Set(
   execute_tool also off only run_code suspended failed finish first_seen format hash id issuer insufficient_quota invalid_api_key invalid_request_error invoke_agent json_object loose_object strict_object
   json_schema get_prompt list_prompts list_resources max_completion_tokens max_tokens model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
   read_resource read_result read_ui resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
-  code_execution file_search web_fetch number go_ahead server_label web_search frequency_penalty parallel_tool_calls presence_penalty reasoning_effort service_tier top_k top_p
+  code_execution file_search input_tokens tool_uses web_fetch number go_ahead server_label web_search frequency_penalty parallel_tool_calls presence_penalty reasoning_effort service_tier top_k top_p
   tool_choice tool_search tools trim_end trim_start untrusted_data confirm content disallow_importable_env max_completion_tokens multiple_of
   max_tokens no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code automatic_message invalid_message sender_not_allowed
   sender_not_authenticated too_many_attachments webhook cache_write tenants invalid_token invalid_grant temporarily_unavailable redirect_uri resource_metadata mcp_approval_response mistral_ai moonshot_ai too_many_parts tool_call tool_call_response x_ai ssl_check`.split(
