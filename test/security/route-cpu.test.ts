@@ -1,10 +1,11 @@
-import { githubWebhooks, webhookTrigger } from 'edgecall'
+import { githubWebhooks, mailApprovers, slackApprovers, webhookTrigger } from 'edgecall'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../src/http/app/edge.ts'
 import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { ask, tool } from '../fixtures/play.ts'
 import { allSurfaces, CALLBACK, signInEdge } from '../fixtures/sign-in.ts'
 import { keptEdge } from '../http/kept-edge.ts'
+import { askingEdge } from '../approvals/asking-edge.ts'
 import { triggeredEdge } from '../triggers/triggered-edge.ts'
 import { cpuTime } from './cpu-time.ts'
 import { fill, WORST, worstBodies } from './worst-bodies.ts'
@@ -172,6 +173,37 @@ const WORST_PUBLIC: Readonly<Record<string, () => Promise<Record<string, () => R
     return {
       'a body that nobody has signed': () => send(),
       'a body with a wrong signature': () => send({ 'x-hub-signature-256': `sha256=${'a'.repeat(64)}` }),
+    }
+  },
+  '/approvers': async () => {
+    const finance = slackApprovers({
+      token: 'T',
+      signingSecret: 'SECRET',
+      channel: 'C',
+      team: 'T',
+      people: { U: 'ann' },
+    })
+    const board = mailApprovers({ binding: 'MAIL', from: 'edge@example.com', people: { 'ann@example.com': 'ann' } })
+    const send = fromAnywhere(askingEdge({ finance, board }, { env: { SECRET: 'a, b' } }).send)
+    const time = String(Math.floor(Date.now() / 1000))
+    const signature = { 'x-slack-request-timestamp': time, 'x-slack-signature': `v0=${'a'.repeat(64)}` }
+    const bodies = {
+      'a large text': 'é'.repeat(MOST_BODY / 2),
+      'many fields': full(MOST_BODY, () => 'a&'),
+      'a long payload': `payload=${full(MOST_BODY - 10, () => '%5B')}`,
+      'a body that is too large': 'a'.repeat(4 * MOST_BODY),
+    }
+    const token = `${'A'.repeat(4000)}.${'A'.repeat(43)}`
+    return {
+      ...Object.fromEntries(
+        Object.entries(bodies).flatMap(([what, body]) => [
+          [`${what}, signed by nobody`, () => send('/approvers/finance', post(body, FORM, signature))],
+          [`${what}, for a link`, () => send(`/approvers/board/${token}`, post(body, FORM))],
+        ]),
+      ),
+      'a long token': () => send(`/approvers/board/${'A'.repeat(MOST_URL - 100)}.${'A'.repeat(43)}`),
+      'a token of the greatest length': () => send(`/approvers/board/${token}`),
+      'a token of dots': () => send(`/approvers/board/${'.'.repeat(MOST_URL - 100)}`),
     }
   },
 }
