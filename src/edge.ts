@@ -151,6 +151,9 @@ export {
   webhookTrigger,
   type WebhookTrigger,
 } from './triggers/triggers.ts'
+export type { ApproverGroups, Approvers, AskedCall, BroughtDecision, Verdict } from './approvals/approvers.ts'
+export { mailApprovers, type MailApproversOptions } from './approvals/mail.ts'
+export { slackApprovers, type SlackApproversOptions } from './approvals/slack.ts'
 export type { SignedRequest, WebhookScheme } from './triggers/verify.ts'
 export {
   discordWebhooks,

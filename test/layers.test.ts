@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   directory: ['contract'],
   http: ['contract', 'wire', 'search', 'host', 'loop'],
   triggers: ['contract', 'wire', 'conversation', 'http'],
+  approvals: ['contract', 'http', 'triggers'],
   studio: ['contract', 'client'],
   edge: [
     'contract',
@@ -35,6 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'directory',
     'http',
     'triggers',
+    'approvals',
     'studio',
   ],
   platform: ['contract'],

@@ -30,6 +30,7 @@ export interface Refusal {
     | 'unknown_run'
     | 'unknown_call'
     | 'unknown_message'
+    | 'arguments_changed'
     | 'unknown_step'
     | 'own_run'
     | 'second_person_needed'
@@ -232,6 +233,11 @@ export type CallAnswer =
       readonly by?: string
       readonly arguments?: string
       readonly argumentsHash?: string
+      /**
+       * The hash of the arguments that the person has seen: the decision counts for these alone, and not for what a tool
+       * asks for.
+       */
+      readonly seenHash?: string
       /** What the person filled in, by the names of the call's requests. */
       readonly input?: Readonly<Record<string, JsonObject>>
     }

@@ -20,6 +20,8 @@ export interface ToolPolicy {
   readonly maxResultBytes?: number
   /** `decide`: as `always`, but a decision model may approve a call in the person's place, where it is sure enough. */
   readonly approval?: Approval | 'decide'
+  /** The groups of people who are asked about calls that need an approval, by their names in the part `approvers`. */
+  readonly approvers?: readonly string[]
   /** Hosts that a stored tool may reach, out of those that the edge allows. */
   readonly hosts?: readonly string[]
   /** These override the tool's own annotations, including those that let a call be sent again after a crash. */

@@ -92,6 +92,8 @@ export interface Setup {
   readonly copySigner?: Signer | undefined
   /** Signs the questions that MCP clients pass on to people. Default: those clients cannot be asked. */
   readonly questionSigner?: Signer | undefined
+  /** Signs what people are sent who decide about calls. Default: nobody is asked. */
+  readonly approvalSigner?: Signer | undefined
   /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */
   readonly reportAddresses?: ReportAddresses | undefined
   /** Hooks, and replacements for parts of the loop. Default: none. */

@@ -17,7 +17,7 @@ import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest, acceptRun } from './run/accept-run.ts'
-import { answerEvents, pendingApproval, refuseAfterEnd } from './run/answers.ts'
+import { answerEvents, pendingApproval, refuseAfterEnd, refuseUnseen } from './run/answers.ts'
 import { answerBelow, approvalBelow, type FamilyPorts, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
 import { turnsBefore } from './turns.ts'
@@ -319,7 +319,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenRoom(isLarge, async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const { own, refusal } = await answerBelow(runId, answers, this.#family)
-      if (refusal) return refusal
+      const fault = refusal ?? (await refuseUnseen(this.#runner.runs.find(runId), own))
+      if (fault) return fault
       const open = this.#runner.runs.find(runId)
       const isBelow = Object.keys(own).length === 0 && Object.keys(answers).length > 0
       const last = open?.journal.last ?? 0

@@ -41,6 +41,9 @@ import { otlpReporter } from '../observe/otlp.ts'
 import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
 import { scheduleToolSource } from '../triggers/tools.ts'
+import { approvalReporter, type ApproverGroups } from '../approvals/approvers.ts'
+import { approverRoutes } from '../approvals/routes.ts'
+import { readPolicies } from '../host/policy/policies.ts'
 import { answerReporter } from '../triggers/answers.ts'
 import { triggerHandlers, type Triggers } from '../triggers/triggers.ts'
 import { reportSharedSecrets, webhookRoutes } from '../triggers/webhooks.ts'
@@ -351,6 +354,43 @@ export const reportedOutcomes: Part = {
     if (secrets.length === 0) return {}
     return { reportAddresses: reportAddresses({ secrets, edgeUrl, filter: services.secrets }) }
   },
+}
+
+/**
+ * Approvers: people who are asked in Slack, by mail or elsewhere about calls that need an approval. A policy says which group is
+ * asked about a tool (`approvers` in `TOOL_POLICY`). What they are sent is signed with `OUTCOME_SECRET`. Needs the part
+ * `toolPolicies`, and for links `EDGE_URL`.
+ *
+ * @example
+ * const board = mailApprovers({ binding: 'MAIL', from: 'edge@example.com', people: { 'ann@example.com': 'ann' } })
+ * createEdge({ providers: { openai: openaiFromEnv }, use: [toolPolicies, approvers({ board })] })
+ */
+export function approvers(groups: ApproverGroups): Part {
+  return {
+    name: 'approvers',
+    needs: (env, { auth }, parts) => {
+      if (!parts.includes('toolPolicies')) return 'the part toolPolicies'
+      if (auth !== 'open' && !listVar(env, 'OUTCOME_SECRET')) return 'the secret OUTCOME_SECRET'
+      const needsAddress = Object.values(groups).some(({ sendsLinks }) => sendsLinks)
+      return needsAddress && !textVar(env, 'EDGE_URL') ? 'the variable EDGE_URL' : undefined
+    },
+    surfaces: [approverRoutes(groups)],
+    extend: (services) => {
+      const { env, setup, reporters = [] } = services
+      const names = Object.values(readPolicies(env)).flatMap((policy) => policy.approvers ?? [])
+      const unknown = names.find((name) => !Object.hasOwn(groups, name))
+      if (unknown !== undefined)
+        throw new ConfigError(
+          'TOOL_POLICY',
+          `without the approvers "${unknown}", whom the part approvers does not have`,
+        )
+      return {
+        approvalSigner: signerFor('approval', services),
+        triggerEnv: env,
+        reporters: [...reporters, approvalReporter(groups, setup)],
+      }
+    },
+  }
 }
 
 /** Returns what signs texts for one purpose; undefined without a secret. */

@@ -116,6 +116,7 @@ function requireParts({ env, config }: Services, parts: readonly Part[]): void {
   required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens')
   required('KEYS', env.KEYS !== undefined, 'disabledKeys')
   required('TOOL_POLICY', Boolean(env['TOOL_POLICY']), 'toolPolicies')
+  required('approvers in TOOL_POLICY', /"approvers"\s*:\s*\[/.test(String(env['TOOL_POLICY'])), 'approvers')
   required('DECISION_MODEL', Boolean(env['DECISION_MODEL']), 'decisions')
   required('DIRECTORY_SHARDS', config.directoryShards > 1, 'shardedDirectories')
   required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks')

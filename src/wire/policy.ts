@@ -61,6 +61,7 @@ export const POLICIES = byName(
     maxResultBytes: optionalCount,
     approval: v.exactOptional(POLICY_APPROVAL),
     hosts: texts,
+    approvers: texts,
     annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
   }),
 )

@@ -1,4 +1,4 @@
-import { createEdge, type Env } from 'edgecall'
+import { approvers, createEdge, type Env, mailApprovers } from 'edgecall'
 import { everything } from 'edgecall/everything'
 import { parse as parseToml } from 'smol-toml'
 import { readFileSync } from 'node:fs'
@@ -26,7 +26,11 @@ const codeHost = { loader: {}, outbound: () => ({}) } as never
 function readVariables(vars: Record<string, unknown>): void {
   const rates = JSON.stringify(vars).match(/RATE_[A-Z]+/g) ?? []
   const bindings = Object.fromEntries(rates.map((name) => [name, { limit: async () => ({ success: true }) }]))
-  createEdge(everything).setup({ ...bindings, ...vars } as unknown as Env)
+  const approver = mailApprovers({ binding: 'MAIL', from: 'edge@example.com', people: {} })
+  const groups = approvers({ finance: approver, board: approver })
+  const needs = { OUTCOME_SECRET: 'secret', EDGE_URL: 'https://edge.example.com' }
+  const edge = createEdge({ ...everything, use: [...everything.use, groups] })
+  edge.setup({ ...bindings, ...needs, ...vars } as unknown as Env)
 }
 
 /** Reads a block of JSON as its kind says. Throws if the edge would refuse it. */

@@ -194,6 +194,10 @@ test('a body with a byte order mark, or that is not UTF-8, counts as it was sent
     const others = [bytes.subarray(1), Uint8Array.from([0x20, ...bytes]), bytes.subarray(start.length)]
     for (const other of others)
       expect(await scheme.verify({ ...request, bytes: Uint8Array.from(other) }, ['s'], {})).toBeUndefined()
+    // With a time before the body.
+    const timed = createHmac('sha256', 's').update('0.').update(bytes).digest('hex')
+    const stripe = { ...request, headers: new Headers({ 'stripe-signature': `t=0,v1=${timed}` }) }
+    expect(await schemeOf('stripeWebhooks').verify({ ...stripe, bytes }, ['s'], {})).toEqual(expect.any(String))
   }
 })
 

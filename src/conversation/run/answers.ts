@@ -33,6 +33,7 @@ export function answerEvents(
     if (!call) return refusalOf('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
       return refuseLate(`The call "${callId}" is not waiting for this answer.`, callRecord(call, run.state))
+    if ('decision' in answer && answer.seenHash !== undefined && call.needs) return ANOTHER_CALL
     if (fourEyes && 'decision' in answer && answer.by === nameOf(run.state.request.caller))
       return refusalOf('own_run', 'The key that started this run may not decide about its calls.')
     if (!changesArguments && isChange(call, answer))
@@ -40,6 +41,22 @@ export function answerEvents(
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, { ...run, callerData }))
+}
+
+const ANOTHER_CALL = refusalOf('arguments_changed', 'The call is not the one that you were asked about.')
+
+/** Returns the refusal of decisions whose people have seen other arguments than those of the calls; undefined if there are none. */
+export async function refuseUnseen(
+  run: Pick<AnswerableRun, 'state'> | undefined,
+  answers: Readonly<Record<string, CallAnswer>>,
+): Promise<Refusal | undefined> {
+  for (const [callId, answer] of Object.entries(answers)) {
+    const call = run?.state.calls.find((candidate) => candidate.callId === callId)
+    const hash = 'decision' in answer ? answer.seenHash : undefined
+    // The arguments of a call that waits stay as they are.
+    if (call && hash !== undefined && hash !== (await hashArguments(call.arguments))) return ANOTHER_CALL
+  }
+  return undefined
 }
 
 /** Refuses answers to calls of a run that has ended. */
@@ -131,7 +148,10 @@ function answerEvent(
   { state, journal, callerData }: AnswerableRun & Pick<Config, 'callerData'>,
 ): RunFact {
   const { callId, tool } = call
-  if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
+  if ('decision' in answer) {
+    const { seenHash: _, ...decision } = answer
+    return { type: 'approval.decided', callId, ...decision }
+  }
   const { ok, result, content = [{ type: 'text', text: result }], structured } = answer
   const { offered, request } = state
   const marks = marksOfCallerResult(tool, { offered, clientTools: request.clientTools, callerData })

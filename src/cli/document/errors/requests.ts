@@ -313,6 +313,16 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'None is needed: the call has failed with `no_outcome`.',
   ),
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
+  approval_expired: http(
+    410,
+    'A link or button for a decision has expired.',
+    'None is needed: the call was rejected when its time was over.',
+  ),
+  not_an_approver: http(
+    403,
+    'The key of the person no longer exists in the tenant of the run, is disabled, or lacks the scope `approve`.',
+    'Ask the operator, or somebody else of the approvers.',
+  ),
   own_run: http(403, '`FOUR_EYES` is set, and the same key started the run.', 'Decide with another key.'),
   second_person_needed: http(
     403,
