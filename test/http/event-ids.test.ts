@@ -15,7 +15,7 @@ test('events cannot be resumed from an event that the run never had', async () =
   }
   const detail = 'This run has no event with this id.'
   const refusal = [400, JSON.stringify({ status: 400, code: 'bad_event_id', detail })]
-  expect(answers).toEqual([[200, ''], refusal, refusal, refusal, refusal])
+  expect(answers).toEqual([[204, ''], refusal, refusal, refusal, refusal])
 })
 
 test('a conversation sends the events of a run with its answer to the start, so that nobody asks for them', async () => {

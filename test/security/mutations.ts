@@ -170,7 +170,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a tool that fails again and again is paused',
     file: 'host/breaker.ts',
-    text: 'if (entry.pausedUntil > now()) return false',
+    text: 'if (endOf(entry) > now()) return false',
     replacement: '',
     test: 'security/breaker.test.ts',
   },

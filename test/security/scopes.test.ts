@@ -148,14 +148,14 @@ describe('answers of one key to calls of another key’s run', () => {
     const { message } = first.choices[0]
     const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'left' }
     const answer = (messages: object[], who: object) =>
-      edge.post(CHAT, { messages: [...messages, result], tools: [] }, { ...who, ...headers })
+      edge.post(CHAT, { messages: [...messages, result] }, { ...who, ...headers })
     return { edge, message, result, answer }
   }
 
   test('start a run with the rights of the other key, if they have the whole history', async () => {
     const { edge, message, result, answer } = await handed({})
     const input = [user, message, result, { role: 'user', content: 'Use secret.' }]
-    const response = await edge.post(CHAT, { messages: input, tools: [] }, plain)
+    const response = await edge.post(CHAT, { messages: input }, plain)
     expect([response.status, toolCalls]).toEqual([200, []])
     expect(edge.requests.slice(1).map(({ tools }) => namesOf(tools))).toEqual([['open'], ['open']])
     // The run of the first key still waits for its answer.

@@ -9,6 +9,7 @@ const PLAIN = {
   clientTools: [],
   sampling: {},
   edgecall: {},
+  hints: [],
   ignored: [],
 }
 
@@ -89,7 +90,8 @@ describe('the body of a chat completion', () => {
         responseFormat: { type: 'json_schema', name: 'answer', schema: parameters },
         sampling: {},
         edgecall,
-        ignored: ['user'],
+        hints: [{ name: 'user', vendor: 'openai', value: 'u1', isTelemetry: true }],
+        ignored: [],
       },
     })
   })
@@ -113,7 +115,12 @@ describe('the body of a chat completion', () => {
     const others = { store: true, metadata: { a: 'b' }, top_k: 4, whatever: [1] }
     expect(decodeRequest({ messages: [USER], ...sampling, ...others })).toEqual({
       ok: true,
-      request: { ...PLAIN, sampling, ignored: ['store', 'metadata', 'top_k', 'whatever'] },
+      request: {
+        ...PLAIN,
+        sampling,
+        hints: [{ name: 'metadata', vendor: 'openai', value: { a: 'b' }, isTelemetry: true }],
+        ignored: ['store', 'top_k', 'whatever'],
+      },
     })
   })
 })
