@@ -68,18 +68,21 @@ test('a part takes two files of code: its own, and the list of parts, as that of
   ])
 })
 
-test('a surface takes 8 files beside its tests, as AG-UI does', () => {
+test('a surface takes 11 files beside its tests, as AG-UI does', () => {
   // These name the protocols that clients may speak; they list no surfaces.
   const prose = ['README.md', 'docs/README.md', 'docs/agents.md', 'docs/provider-tools.md']
   const files = filesNaming(/\bag-?ui\b/i).filter((path) => !prose.includes(path))
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',
     'docs/parts.md',
+    'src/cli/document/client-answers.ts',
     'src/cli/document/client-routes.ts',
+    'src/cli/document/operation.ts',
     'src/edge/parts.ts',
     'src/http/openapi.txt', // Written by `npm run openapi`.
     'src/http/surfaces/ag-ui.ts',
     'src/wire/client/ag-ui/events.ts',
+    'src/wire/client/ag-ui/messages.ts',
     'src/wire/client/ag-ui/request.ts',
   ])
 })
@@ -89,8 +92,11 @@ test('a surface with errors and keys of its own takes no more files of code, as 
   const others = /^(?:docs|tools\/mail|src\/(?:model|edge\.ts|cli\/document|http\/openapi))|^test\//
   expect(files.filter((path) => !others.test(path))).toEqual([
     'src/edge/parts.ts',
+    'src/http/runs/context-edits.ts',
     'src/http/surfaces/messages.ts',
     'src/wire/client/anthropic-messages/answer.ts',
+    'src/wire/client/anthropic-messages/betas.ts',
+    'src/wire/client/anthropic-messages/context-edits.ts',
     'src/wire/client/anthropic-messages/members.ts',
     'src/wire/client/anthropic-messages/request.ts',
     'src/wire/client/anthropic-messages/tools.ts',

@@ -433,7 +433,7 @@ test('models are listed and retrieved one by one', async () => {
       singleCalls: true,
       toolChoice: true,
       streamedArguments: true,
-      imagesInResults: false,
+      imagesInResults: true,
       structuredOutput: true,
       imageUrls: true,
       fileUrls: false,

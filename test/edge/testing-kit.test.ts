@@ -49,7 +49,7 @@ describe('a tool that fails on purpose', () => {
 
   beforeAll(async () => {
     tool = await startFaultyTool({ tools: [{ name: 'pay' }], faults: () => fault })
-    edge = await startEdge(tool, { CALL_TIMEOUT_MS: '300', MAX_RESULT_BYTES: '1000' })
+    edge = await startEdge(tool, { CALL_TIMEOUT_MS: '1500', MAX_RESULT_BYTES: '1000' })
   })
   afterAll(async () => {
     await edge?.close()
