@@ -28,7 +28,7 @@ const UNATTENDED = { ...process.env, CI: '1', WRANGLER_SEND_METRICS: 'false' }
 
 try {
   await step('npm pack gives compiled modules and their types, and publint finds nothing', pack)
-  await step('the package installs into a project of its own, with seven dependencies', install)
+  await step('the package installs into a project of its own, with eight dependencies', install)
   await step('the project’s types are clean, those of the package included', checkTypes)
   await step('internal modules cannot be imported', refuseInternals)
   await step('the edge’s bundle has what it names and no more; the tool Worker is under 20 KiB gzip', bundle)
@@ -92,6 +92,7 @@ async function install(): Promise<void> {
     'js-yaml',
     'postal-mime',
     'smol-toml',
+    'undici',
     'valibot',
   ])
   // A project brings wrangler and these types itself: the package does not install them.
