@@ -50,6 +50,8 @@ export function conversation(url: string, id: string) {
     async *events(run: string, after?: string): AsyncGenerator<Frame, void> {
       const headers: Record<string, string> = after === undefined ? {} : { 'last-event-id': after }
       const response = await fetch(`${path}/runs/${run}/events`, { headers })
+      // The run has ended, and the reader has all of it.
+      if (response.status === 204) return
       if (!response.ok || !response.body) throw new Error(`GET events of ${run}: ${response.status}`)
       const frames = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
       for await (const { id = '', event = '', data } of frames) {
