@@ -11,8 +11,8 @@ import { openWorld } from './world.ts'
  */
 
 const MOST_BYTES = 1024 * 1024
-/** The most CPU time of a body of the largest size, in milliseconds. */
-const MOST_MS = 1000
+/** The most CPU time of a body of the largest size, in milliseconds. A machine may be slow; what is quadratic takes more than ten seconds. */
+const MOST_MS = 3000
 
 const KEYED = ROUTES.filter(({ scopes, body }) => scopes !== undefined && body !== undefined)
 
@@ -22,7 +22,7 @@ test('each schema of the document has its worst bodies', () => {
 })
 
 describe.each(KEYED.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
-  test('takes at most a second of CPU for any body of 1 MiB', async () => {
+  test('takes at most three seconds of CPU for any body of 1 MiB', async () => {
     let world = await openWorld()
     let count = 0
     for (const [what, text] of worstBodies(route.body ?? '', world.targets, MOST_BYTES)) {
