@@ -389,7 +389,7 @@ test('module state is not shared between tenants', async () => {
 })
 
 test('code of one tenant that hangs, throws or answers too much does not affect a call of another', async () => {
-  const limits = { timeoutMs: 500, annotations: { readOnly: true } }
+  const limits = { timeoutMs: 4000, annotations: { readOnly: true } }
   const modules = [
     body('await new Promise(() => {})'),
     body('throw new Error("broken")'),
