@@ -493,8 +493,8 @@ describe('a run that waits', () => {
     for (const response of refusals) {
       const text = await response.text()
       // `useChat` shows the body as it is, so that is a sentence; the code is in a header.
-      const told = response.headers.get('edgecall-error') ?? text
-      expect([response.status, /run_waiting/.test(told)], text).toEqual([409, true])
+      const code = response.headers.get('edgecall-error') ?? text
+      expect([response.status, /run_waiting/.test(code)], text).toEqual([409, true])
     }
     const path = `/conversations/${id}/runs`
     expect(await json(path)).toMatchObject([{ status: 'waiting' }])
