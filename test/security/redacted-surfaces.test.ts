@@ -4,6 +4,7 @@ import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { controlledEdge, workerOf } from './controlled-edge.ts'
 import { ENCODERS } from './secret-forms.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 /**
  * Everything that callers, operators, models and other servers read of an edge, after its tools and the server of its
@@ -202,6 +203,8 @@ async function readSurfaces(): Promise<void> {
     const stream = await see('events', run, { json: { input: 'Go' }, headers: { accept: 'text/event-stream' } })
     const [id] = /run_\w+/.exec(JSON.stringify(stream)) ?? []
     if (name === 'waits') {
+      // The list follows the run.
+      await eventually(async () => expect((await send('/approvals')).body).not.toEqual([]))
       await see('GET /approvals', '/approvals')
       await send(`/outcomes/${token}`, { json: { progress: { message: LEAK, data: { [LEAK]: LEAK } } } })
       await send(`/outcomes/${token}`, { json: { result: { [LEAK]: LEAK } } })
