@@ -95,7 +95,6 @@ test('a surface with errors and keys of its own takes no more files of code, as 
     'src/http/runs/context-edits.ts',
     'src/http/surfaces/messages.ts',
     'src/wire/client/anthropic-messages/answer.ts',
-    'src/wire/client/anthropic-messages/betas.ts',
     'src/wire/client/anthropic-messages/context-edits.ts',
     'src/wire/client/anthropic-messages/members.ts',
     'src/wire/client/anthropic-messages/request.ts',

@@ -1,14 +1,14 @@
 import { keyOfCaller } from '../contract/caller-terms.ts'
 import { SCOPES } from '../contract/api-key.ts'
-import { fromBase64Url, toBase64Url } from '../contract/bytes.ts'
 import type { PendingApproval } from '../contract/conversation.ts'
-import { isObject, parseJson } from '../contract/json.ts'
+import { isObject } from '../contract/json.ts'
 import { hiddenConversation } from '../contract/placement.ts'
 import { RecentMap } from '../contract/recent-map.ts'
 import type { ReportedRun, RunReporter } from '../contract/report.ts'
 import type { Setup } from '../contract/setup.ts'
+import { readToken, SIGNATURE_LENGTH, signToken } from '../contract/signer.ts'
 import type { Caller } from '../contract/tool.ts'
-import { listVar, textVar } from '../contract/vars.ts'
+import { textVar } from '../contract/vars.ts'
 import { requireScope } from '../http/middleware/auth.ts'
 import { Problem, unwrapReply } from '../http/problem.ts'
 import { signAnswer } from '../http/runs/continue-run.ts'
@@ -76,12 +76,12 @@ export interface ApprovalRight {
   readonly expires: number
 }
 
-const encoder = new TextEncoder()
+/** The most characters of a token. */
+const MOST_TOKEN = 4000 + SIGNATURE_LENGTH
 
 async function signRight({ approvalSigner: signer }: Setup, right: ApprovalRight): Promise<string> {
   if (!signer) throw new Error('This edge signs no approvals.')
-  const payload = toBase64Url(encoder.encode(JSON.stringify(right)))
-  return `${payload}.${await signer.sign(payload)}`
+  return signToken(signer, right)
 }
 
 /** Reads a token. Throws a Problem for one that this edge has not signed for this group, or that has expired. */
@@ -90,9 +90,7 @@ export async function readRight(
   group: string,
   token: string,
 ): Promise<ApprovalRight> {
-  const [, payload = '', signature = ''] = /^([\w-]{1,4000})\.([\w-]{43})$/.exec(token) ?? []
-  const isSigned = payload !== '' && (await signer?.isSigned(payload, signature))
-  const right = isSigned ? parseJson(new TextDecoder().decode(fromBase64Url(payload))) : undefined
+  const right = signer && token.length <= MOST_TOKEN ? await readToken(signer, token) : undefined
   if (!isRight(right) || right.group !== group) {
     throw new Problem({ status: 404, code: 'unknown_call', message: 'This link names no call.' })
   }
@@ -260,9 +258,4 @@ async function askGroup(
 /** Returns the address of the edge, without a slash at its end. */
 function addressOf(env: ApproverEnv): string {
   return (textVar(env, 'EDGE_URL') ?? '').replace(/\/+$/, '')
-}
-
-/** Returns the secrets of a variable that has one, or a list while one is replaced. */
-export function approverSecrets(env: ApproverEnv, name: string): readonly string[] {
-  return listVar(env, name) ?? []
 }

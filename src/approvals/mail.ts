@@ -1,4 +1,4 @@
-import { isObject } from '../contract/json.ts'
+import { isMailBinding } from '../contract/answer-target.ts'
 import type { Approvers } from './approvers.ts'
 
 export interface MailApproversOptions {
@@ -7,17 +7,6 @@ export interface MailApproversOptions {
   readonly from: string
   /** The id of the API key as which each person decides, by the address. */
   readonly people: Readonly<Record<string, string>>
-}
-
-/** A `[[send_email]]` binding. */
-interface MailBinding {
-  send(message: {
-    from: string
-    to: string
-    subject: string
-    text: string
-    headers: Record<string, string>
-  }): Promise<unknown>
 }
 
 /**
@@ -51,8 +40,4 @@ export function mailApprovers({ binding, from, people }: MailApproversOptions): 
       }
     },
   }
-}
-
-function isMailBinding(value: unknown): value is MailBinding {
-  return isObject(value) && 'send' in value
 }

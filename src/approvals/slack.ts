@@ -1,10 +1,10 @@
 import { readBody } from '../contract/bytes.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
-import { textVar } from '../contract/vars.ts'
+import { listVar, textVar } from '../contract/vars.ts'
 import { slackWebhooks } from '../triggers/services.ts'
 import { readBodyContent } from '../triggers/verify.ts'
-import { type Approvers, type AskedCall, approverSecrets, type Verdict } from './approvers.ts'
+import type { Approvers, AskedCall, Verdict } from './approvers.ts'
 import { readableText, reasonFor } from './page.ts'
 
 export interface SlackApproversOptions {
@@ -47,7 +47,7 @@ export function slackApprovers(options: SlackApproversOptions): Approvers {
       await post('chat.postMessage', { channel, ...messageOf(call) }, { ...options, token: textVar(env, token) })
     },
     receive: async (request, env) => {
-      const verdict = await scheme.verify(request, approverSecrets(env, signingSecret), env)
+      const verdict = await scheme.verify(request, listVar(env, signingSecret) ?? [], env)
       if (typeof verdict !== 'string') return verdict
       const click = readClick(await readBodyContent(request))
       // Another button of the same app.

@@ -3,8 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
-import { readJsonFile } from './json-file.ts'
-import { readTextFile } from './text-file.ts'
+import { readJsonFile, readTextFile } from './text-file.ts'
 
 /** A definition to be stored, and the file that it comes from. */
 export interface DefinitionFile {

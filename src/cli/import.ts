@@ -5,13 +5,12 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import type { EdgeAddress } from './edge.ts'
 import { Failure } from './failure.ts'
-import { readJsonFile } from './json-file.ts'
 import { limitOf } from './openapi-filter.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
 import { addressOf } from './remote/address.ts'
 import { readSecretHeader } from './secret-header.ts'
 import { decodedFragment, isObject, MOST_LEVELS } from '../contract/json.ts'
-import { readTextFile } from './text-file.ts'
+import { readJsonFile, readTextFile } from './text-file.ts'
 
 export interface ImportOptions {
   /** The repository's folder. */

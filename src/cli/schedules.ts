@@ -4,7 +4,7 @@ import { remote } from './command/remote.ts'
 import type { Terminal } from './command/terminal.ts'
 import { type EdgeAddress, type EdgeRequest, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
-import { readJsonFile } from './json-file.ts'
+import { readJsonFile } from './text-file.ts'
 
 interface ScheduleOptions {
   readonly edge: EdgeAddress

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { decodeStrictly } from '../contract/bytes.ts'
+import { isDeeper, MOST_LEVELS } from '../contract/json.ts'
 
 /**
  * Reads a file that a person or another program has written: in UTF-8 or UTF-16, with a byte order mark or without one.
@@ -7,12 +9,19 @@ import { readFileSync } from 'node:fs'
 export function readTextFile(path: string): string {
   const bytes = readFileSync(path)
   const encoding = encodingOf(bytes)
-  try {
-    // A decoder leaves the mark of its own encoding out.
-    return new TextDecoder(encoding, { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    throw new Error(`it is not valid ${encoding.toUpperCase()}: save it as UTF-8`)
-  }
+  const text = decodeStrictly(bytes, encoding)
+  if (text === undefined) throw new Error(`it is not valid ${encoding.toUpperCase()}: save it as UTF-8`)
+  return text
+}
+
+/**
+ * Reads a JSON file. Throws an Error with the reason if it cannot be read, or is nested more deeply than an edge
+ * accepts.
+ */
+export function readJsonFile(path: string): unknown {
+  const value: unknown = JSON.parse(readTextFile(path))
+  if (isDeeper(value, MOST_LEVELS)) throw new Error(`it is nested over ${MOST_LEVELS} levels deep`)
+  return value
 }
 
 /** The encoding by the mark, or by the zero byte that UTF-16 has in a first character of ASCII. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import { isObject, type JsonObject } from './json.ts'
 
 /**
  * Where the answer of a run goes once the run has ended. `webhook`: a URL, which gets the message that the webhooks of
@@ -29,4 +29,13 @@ export interface ReplyTarget {
     readonly subject: string
     readonly headers: Readonly<Record<string, string>>
   }
+}
+
+/** A `[[send_email]]` binding. */
+export interface MailBinding {
+  send(message: Omit<ReplyTarget['reply'], 'binding'> & { readonly text: string }): Promise<unknown>
+}
+
+export function isMailBinding(value: unknown): value is MailBinding {
+  return isObject(value) && 'send' in value
 }

@@ -111,6 +111,19 @@ export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
   return makeDecoder(charset).decode(bytes)
 }
 
+/** Decodes bytes as text; undefined if the charset is unknown, or has no such bytes. `isCut`: more would follow. */
+export function decodeStrictly(
+  bytes: Uint8Array,
+  charset = 'utf-8',
+  { isCut = false }: { readonly isCut?: boolean } = {},
+): string | undefined {
+  try {
+    return new TextDecoder(charset, { fatal: true, ignoreBOM: false }).decode(bytes, { stream: isCut })
+  } catch {
+    return undefined
+  }
+}
+
 function makeDecoder(charset: string): TextDecoder {
   try {
     return new TextDecoder(charset)

@@ -1,6 +1,11 @@
-import type { AnswerTarget, ReplyTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
+import {
+  type AnswerTarget,
+  isMailBinding,
+  type ReplyTarget,
+  type ToolTarget,
+  type WebhookTarget,
+} from '../contract/answer-target.ts'
 import { deriveRunId } from '../contract/id.ts'
-import { isObject } from '../contract/json.ts'
 import { type DataMark, mayLeak } from '../contract/message.ts'
 import { ReceiverBusy, type RunReporter } from '../contract/report.ts'
 import type { RunRecord, RunRequest } from '../contract/run.ts'
@@ -112,11 +117,6 @@ function answerText({ id, status, answer, error }: RunRecord): string {
   return `The run ${id} is ${status}${error ? `: ${error.message}` : '.'}`
 }
 
-/** A `[[send_email]]` binding. */
-interface MailBinding {
-  send(message: Omit<ReplyTarget['reply'], 'binding'> & { readonly text: string }): Promise<unknown>
-}
-
 async function sendReply(
   { triggerEnv = {}, config }: Setup,
   { marks }: AnsweredRun,
@@ -131,8 +131,4 @@ async function sendReply(
   if (!isMailBinding(sender)) return `${binding} is not bound: it must be a [[send_email]] binding.`
   await sender.send({ ...mail, text: answer })
   return undefined
-}
-
-function isMailBinding(value: unknown): value is MailBinding {
-  return isObject(value) && 'send' in value
 }

@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime'
-import { decodeText } from '../contract/bytes.ts'
+import { decodeStrictly, decodeText } from '../contract/bytes.ts'
 import { textOfHtml } from './mail-html.ts'
 
 /**
@@ -239,14 +239,6 @@ export function decodeMail(bytes: Uint8Array, charset?: string): string {
     if (text !== undefined && sign.test(text)) return text
   }
   return decodeText(bytes, 'windows-1252')
-}
-
-function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined {
-  try {
-    return new TextDecoder(charset, { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    return undefined
-  }
 }
 
 function isCharset(label: string): boolean {

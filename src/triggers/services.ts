@@ -1,6 +1,7 @@
 import { fromHex, isEqualText, toBase64, toHex } from '../contract/bytes.ts'
-import { isObject, parseJson, parseShallow, sha256 } from '../contract/json.ts'
+import { parseJson, parseShallow, sha256 } from '../contract/json.ts'
 import { listVar } from '../contract/vars.ts'
+import { fieldsOf } from '../wire/fields.ts'
 import {
   isForm,
   isRecent,
@@ -105,8 +106,7 @@ export function slackWebhooks(secret: string): WebhookScheme {
       if (signature === undefined || !isRecent(time, now)) return undefined
       if (!(await isSigned(textKeys(secrets), [signature], joinMessage(`v0:${time}:`, bytes), HEX))) return undefined
       if (isForm(headers)) return new URLSearchParams(body).get('ssl_check') === '1' ? new Response() : hashOf(bytes)
-      const event = parseShallow(body)
-      const { type, challenge } = isObject(event) ? event : {}
+      const { type, challenge } = fieldsOf(parseShallow(body))
       if (type === 'url_verification' && typeof challenge === 'string') return textAnswer(challenge)
       return idOfBody({ body, bytes }, 'event_id')
     },
@@ -200,14 +200,14 @@ export function discordWebhooks(publicKey: string): WebhookScheme {
       if (!/^[0-9a-f]{128}$/.test(signature) || !isRecent(time, now)) return undefined
       const owners = keys.flatMap((key) => (/^[0-9a-f]{64}$/i.test(key) ? fromHex(key) : []))
       if (!(await isSignedByOwner(owners, fromHex(signature), joinMessage(time, bytes)))) return undefined
-      const { type, event } = objectOf(body)
+      const { type, event } = fieldsOf(parseShallow(body))
       // The pings of interactions and of events: an event has the same type as the ping of interactions.
       if (type === 1 && event === undefined) return Response.json({ type: 1 })
       if (type === 0) return new Response(null, { status: 204 })
       return idOfBody({ body, bytes }, 'id')
     },
     acknowledge: ({ body }) => {
-      const { type, event } = objectOf(body)
+      const { type, event } = fieldsOf(parseShallow(body))
       if (event !== undefined) return new Response(null, { status: 204 })
       if (type === 4) return Response.json({ type: 8, data: { choices: [] } })
       return Response.json({ type: type === 3 ? 6 : 5 })
@@ -233,11 +233,11 @@ export function graphWebhooks(secret: string): WebhookScheme {
       if (token !== null) return textAnswer(token)
       // Nobody has been recognised yet, so it is parsed in the way that takes the least time.
       if (body.split(/[[{]/, MOST_OBJECTS + 1).length > MOST_OBJECTS) return undefined
-      const { value } = objectAt(parseJson(body))
+      const { value } = fieldsOf(parseJson(body))
       const states = secrets.filter((each) => each !== '')
       const isKnown = (state: unknown) => states.some((each) => typeof state === 'string' && isEqualText(each, state))
       const areKnown =
-        Array.isArray(value) && value.length > 0 && value.every((each) => isKnown(objectAt(each)['clientState']))
+        Array.isArray(value) && value.length > 0 && value.every((each) => isKnown(fieldsOf(each)['clientState']))
       return areKnown ? hashOf(bytes) : undefined
     },
   }
@@ -278,14 +278,6 @@ async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 
 /** Returns the id that a body names; its hash if it names none. */
 async function idOfBody({ body, bytes }: Pick<SignedRequest, 'body' | 'bytes'>, name: string): Promise<string> {
-  const { [name]: id } = objectOf(body)
+  const { [name]: id } = fieldsOf(parseShallow(body))
   return typeof id === 'string' ? id : hashOf(bytes)
-}
-
-function objectOf(body: string): Record<string, unknown> {
-  return objectAt(parseShallow(body))
-}
-
-function objectAt(value: unknown): Record<string, unknown> {
-  return isObject(value) ? value : {}
 }

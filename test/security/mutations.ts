@@ -386,8 +386,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'an answer over /mcp belongs to a question of this edge',
-    file: 'http/runs/signer.ts',
-    text: 'if (!(await signer.isSigned(await stateText(payload, call), signature))) return undefined',
+    file: 'contract/signer.ts',
+    text: ' || !(await signer.isSigned(textOf(payload), signature))',
     replacement: '',
     test: 'security/questions.test.ts',
   },
@@ -401,8 +401,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a question over /mcp expires',
     file: 'http/runs/signer.ts',
-    text: 'fields.expires > Date.now()',
-    replacement: 'fields.expires > 0',
+    text: 'fields.expires <= Date.now()',
+    replacement: 'fields.expires <= 0',
     test: 'security/questions.test.ts',
   },
   {
@@ -421,8 +421,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'an answer in a session of /mcp belongs to a question of this edge',
-    file: 'http/surfaces/mcp-sessions.ts',
-    text: 'if (!(await setup.questionSigner?.isSigned(text, signature))) return undefined',
+    file: 'contract/signer.ts',
+    text: ' || !(await signer.isSigned(textOf(payload), signature))',
     replacement: '',
     test: 'security/sessions.test.ts',
   },
@@ -1413,6 +1413,20 @@ export const MUTATIONS: readonly Mutation[] = [
     text: "if (!apiKey.scopes.includes('approve') || (await setup.keyStates?.isDisabled(key))) return undefined",
     replacement: '',
     test: 'approvals/approvers.test.ts',
+  },
+  {
+    control: 'the link of an approver was made by this edge',
+    file: 'contract/signer.ts',
+    text: ' || !(await signer.isSigned(textOf(payload), signature))',
+    replacement: '',
+    test: 'approvals/approvers.test.ts',
+  },
+  {
+    control: 'a report comes with a token of this edge',
+    file: 'contract/signer.ts',
+    text: ' || !(await signer.isSigned(textOf(payload), signature))',
+    replacement: '',
+    test: 'security/public.test.ts',
   },
   {
     control: 'a right is for its own group',

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../../contract/json.ts'
-import { readJsonFile } from '../json-file.ts'
+import { readJsonFile } from '../text-file.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** What runs the project. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { Failure } from '../failure.ts'
-import { readJsonFile } from '../json-file.ts'
+import { readJsonFile } from '../text-file.ts'
 import { bindService } from './bind.ts'
 import { codingGuide, SINGLE_WORKER } from './coding-guide.ts'
 import {

@@ -1,6 +1,6 @@
 import { readExactly } from '../../contract/exact-numbers.ts'
 import { partAt, pointerKeys } from '../../contract/json.ts'
-import { binaryOf, type BodyStart, decodeText, readBody } from '../../contract/bytes.ts'
+import { binaryOf, type BodyStart, decodeStrictly, decodeText, readBody } from '../../contract/bytes.ts'
 import { secretFilter, type SecretFilter } from '../../contract/secrets.ts'
 import { LONGEST_TIMER_MS, retryAfterMs, within } from '../../contract/time-limit.ts'
 import { failure, type ToolFailure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
@@ -176,13 +176,8 @@ function textOf({ bytes, isComplete }: BodyStart, contentType: string): string |
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
   const charset = mark ?? /;\s*charset="?([^\s";]+)/i.exec(contentType)?.[1]
   if (kindOf(contentType) !== 'other') return decodeText(bytes, charset)
-  try {
-    const decoder = new TextDecoder(charset, { fatal: true, ignoreBOM: false })
-    const text = decoder.decode(bytes, { stream: !isComplete })
-    return BINARY.test(text) ? undefined : text
-  } catch {
-    return undefined
-  }
+  const text = decodeStrictly(bytes, charset, { isCut: !isComplete })
+  return text === undefined || BINARY.test(text) ? undefined : text
 }
 
 /** Removes known secrets from what a server sent back, in every form in which servers echo what they were sent. */

@@ -1,6 +1,6 @@
-import { fromBase64Url, hmac, isEqualText, toBase64Url } from '../../contract/bytes.ts'
-import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
-import type { Signer } from '../../contract/signer.ts'
+import { hmac, isEqualText, toBase64Url } from '../../contract/bytes.ts'
+import { canonicalJson, isObject, sha256 } from '../../contract/json.ts'
+import { readToken, SIGNATURE_LENGTH, type Signer, signToken } from '../../contract/signer.ts'
 import type { Caller } from '../../contract/tool.ts'
 
 /**
@@ -57,9 +57,7 @@ const LIFETIME_MS = 3_600_000
 
 /** Makes the `requestState` of a question: its state as base64url of JSON, and the signature of that and of the call. */
 export async function signState(signer: Signer, call: QuestionedCall, question: QuestionState): Promise<string> {
-  const fields = { ...question, expires: Date.now() + LIFETIME_MS }
-  const payload = toBase64Url(encoder.encode(JSON.stringify(fields)))
-  return `${payload}.${await signer.sign(await stateText(payload, call))}`
+  return signToken(signer, { ...question, expires: Date.now() + LIFETIME_MS }, await stateText(call))
 }
 
 /** Reads a `requestState`; undefined for one that was not made for this call, was changed, or has expired. */
@@ -68,10 +66,9 @@ export async function readState(
   call: QuestionedCall,
   text: string,
 ): Promise<SignedQuestion | undefined> {
-  const [, payload = '', signature = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(text) ?? []
-  if (!(await signer.isSigned(await stateText(payload, call), signature))) return undefined
-  const fields = parseJson(new TextDecoder().decode(fromBase64Url(payload)))
-  return isState(fields) && fields.expires > Date.now() ? { ...fields, id: await sha256(payload) } : undefined
+  const fields = await readToken(signer, text, await stateText(call))
+  if (!isState(fields) || fields.expires <= Date.now()) return undefined
+  return { ...fields, id: await sha256(text.slice(0, -SIGNATURE_LENGTH)) }
 }
 
 /** What is signed holds what it was signed with: this is for the compiler. */
@@ -79,7 +76,8 @@ function isState(fields: unknown): fields is QuestionState & { readonly expires:
   return isObject(fields) && typeof fields['expires'] === 'number' && Array.isArray(fields['names'])
 }
 
-async function stateText(payload: string, { caller, tool, arguments: args }: QuestionedCall): Promise<string> {
+async function stateText({ caller, tool, arguments: args }: QuestionedCall): Promise<(payload: string) => string> {
   const { tenant, key = '' } = caller
-  return JSON.stringify([payload, tenant, key, tool, await sha256(canonicalJson(args))])
+  const hash = await sha256(canonicalJson(args))
+  return (payload) => JSON.stringify([payload, tenant, key, tool, hash])
 }

@@ -1,8 +1,8 @@
-import { fromBase64Url, toBase64Url } from '../../contract/bytes.ts'
 import { isObject } from '../../contract/json.ts'
 import { type CallReport, MOST_PROGRESS, type ReportAddresses, type ReportedCall } from '../../contract/later.ts'
 import type { SecretFilter } from '../../contract/secrets.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { readToken, SIGNATURE_LENGTH, signToken } from '../../contract/signer.ts'
 import { failure, type ToolOutcome } from '../../contract/tool.ts'
 import { Outcome, readAnswer } from '../../host/worker/call.ts'
 import { Problem, unwrapReply } from '../problem.ts'
@@ -83,6 +83,9 @@ interface ReportAddressOptions {
   readonly filter: SecretFilter | undefined
 }
 
+/** The most characters of a token. */
+const MOST_TOKEN = 1024 + SIGNATURE_LENGTH
+
 /**
  * Makes the addresses to which tools report: `/outcomes/<token>`. A token names a call and when it expires, as base64url
  * of JSON, and has the HMAC-SHA256 of that, so that a wrong one is refused without waking any conversation.
@@ -92,25 +95,23 @@ export function reportAddresses({ secrets, edgeUrl, filter }: ReportAddressOptio
   return {
     filter,
     make: async ({ tenant, conversation = '', run, call, expires }) => {
-      const payload = toBase64Url(new TextEncoder().encode(JSON.stringify([tenant, conversation, run, call, expires])))
-      const token = `${payload}.${await signer.sign(payload)}`
+      const token = await signToken(signer, [tenant, conversation, run, call, expires])
       return { token, ...(edgeUrl !== undefined && { url: `${edgeUrl}/outcomes/${token}` }) }
     },
     read: async (token) => {
-      const [, payload, signature] = /^([\w-]{1,1024})\.([\w-]{43})$/.exec(token) ?? []
-      if (payload === undefined || signature === undefined || !(await signer.isSigned(payload, signature)))
-        return undefined
-      return callOf(JSON.parse(new TextDecoder().decode(fromBase64Url(payload))))
+      const fields = token.length <= MOST_TOKEN ? await readToken(signer, token) : undefined
+      return isCall(fields) ? callOf(fields) : undefined
     },
   }
 }
 
-function callOf([tenant, conversation, run, call, expires]: readonly [
-  string,
-  string,
-  string,
-  string,
-  number,
-]): ReportedCall {
+type CallFields = readonly [tenant: string, conversation: string, run: string, call: string, expires: number]
+
+/** What is signed holds what it was signed with: this is for the compiler. */
+function isCall(fields: unknown): fields is CallFields {
+  return Array.isArray(fields) && typeof fields[4] === 'number'
+}
+
+function callOf([tenant, conversation, run, call, expires]: CallFields): ReportedCall {
   return { tenant, ...(conversation !== '' && { conversation }), run, call, expires }
 }

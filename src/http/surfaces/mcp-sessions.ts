@@ -1,9 +1,8 @@
-import { fromBase64Url, toBase64Url } from '../../contract/bytes.ts'
 import { newId } from '../../contract/id.ts'
 import type { InputRequest } from '../../contract/input.ts'
-import { isObject, parseJson } from '../../contract/json.ts'
+import { isObject } from '../../contract/json.ts'
 import type { CallAnswer, PendingApproval } from '../../contract/conversation.ts'
-import type { Signer } from '../../contract/signer.ts'
+import { readToken, type Signer, signToken } from '../../contract/signer.ts'
 import type { Caller } from '../../contract/tool.ts'
 import {
   INVALID_REQUEST,
@@ -94,22 +93,20 @@ export async function questionId(
   session: string,
   wait: QuestionedWait,
 ): Promise<string> {
-  const payload = toBase64Url(new TextEncoder().encode(JSON.stringify(wait)))
-  return `${payload}.${await signer.sign(questionText(payload, caller, session))}`
+  return signToken(signer, wait, questionText(caller, session))
 }
 
-function questionText(payload: string, { tenant, key = '' }: Caller, session: string): string {
-  return JSON.stringify(['elicitation', payload, tenant, key, session])
+function questionText({ tenant, key = '' }: Caller, session: string): (payload: string) => string {
+  return (payload) => JSON.stringify(['elicitation', payload, tenant, key, session])
 }
 
 async function readQuestion(
   { setup, caller, request }: RequestContext,
   id: unknown,
 ): Promise<QuestionedWait | undefined> {
-  const [, payload = '', signature = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(String(id)) ?? []
-  const text = questionText(payload, caller, request.headers.get(SESSION) ?? '')
-  if (!(await setup.questionSigner?.isSigned(text, signature))) return undefined
-  const wait = parseJson(new TextDecoder().decode(fromBase64Url(payload)))
+  const { questionSigner: signer } = setup
+  const text = questionText(caller, request.headers.get(SESSION) ?? '')
+  const wait = signer && (await readToken(signer, String(id), text))
   return isWait(wait) ? wait : undefined
 }
 

@@ -10,7 +10,7 @@ import {
   type MessageOptions,
 } from '../../wire/client/anthropic-messages/answer.ts'
 import { decodeCount, decodeMessages, type MessagesRequest } from '../../wire/client/anthropic-messages/request.ts'
-import { readBetas } from '../../wire/client/anthropic-messages/betas.ts'
+import { readBetas } from '../../wire/client/anthropic-messages/members.ts'
 import { chooseRounds, isHeldBack, newPart } from '../../wire/client/request.ts'
 import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'

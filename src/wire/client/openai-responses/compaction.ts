@@ -1,7 +1,7 @@
 import { isObject, parseShallow } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
-import { base64Of, textOfBase64 } from './base64.ts'
+import { base64Of, textOfBase64 } from './output.ts'
 
 /*
  * A compaction stands for the answers, calls and results before it: a model writes a summary of them. OpenAI's is

@@ -2,7 +2,6 @@ import { isObject, parseShallow } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
 import { broughtOpaque } from '../../provider/model-answer.ts'
 import type { PlacedCitation } from '../visible-text.ts'
-import { base64Of, textOfBase64 } from './base64.ts'
 import { annotation, type JsonFields, type ProviderItem, summaryPart, textPart } from './shapes.ts'
 
 type Item = JsonFields & { readonly id: string; readonly type: string }
@@ -253,4 +252,25 @@ export function decodeEncryptedContent(content: string): EncryptedContent | unde
   if (!isObject(value) || typeof value['codec'] !== 'string') return undefined
   const { codec, data, isLate } = value
   return { opaque: broughtOpaque({ codec, data }), isLate: isLate === true }
+}
+
+/** `btoa` takes no other characters. */
+const NOT_ASCII = /[\u0080-\uffff]/g
+
+/** Encodes a value as the base64 of its JSON. */
+export function base64Of(value: unknown): string {
+  return btoa(JSON.stringify(value).replace(NOT_ASCII, escapeCode))
+}
+
+function escapeCode(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** Decodes base64; '' if it is not valid. */
+export function textOfBase64(base64: string): string {
+  try {
+    return atob(base64)
+  } catch {
+    return ''
+  }
 }
