@@ -117,17 +117,26 @@ function answerText({ id, status, answer, error }: RunRecord): string {
   return `The run ${id} is ${status}${error ? `: ${error.message}` : '.'}`
 }
 
+/** Returns why the answer of a run that has read such data goes to nobody by itself; undefined if it may. */
+export function reasonToWithhold(
+  { config }: Pick<Setup, 'config'>,
+  marks: readonly DataMark[] = allMarks(),
+): string | undefined {
+  if (!config.taintRule || !mayLeak(marks)) return undefined
+  return 'The run has read both untrusted and private data, and no person has seen the answer.'
+}
+
 async function sendReply(
-  { triggerEnv = {}, config }: Setup,
+  setup: Setup,
   { marks }: AnsweredRun,
   { status, answer }: RunRecord,
   { reply: { binding, ...mail } }: ReplyTarget,
 ): Promise<string | undefined> {
   // People outside are not told why a run has failed.
   if (status !== 'completed' || answer === '') return `The run is ${status} and has no answer to send.`
-  if (config.taintRule && mayLeak(marks))
-    return 'The run has read both untrusted and private data, and no person has seen the answer.'
-  const sender = triggerEnv[binding]
+  const reason = reasonToWithhold(setup, marks)
+  if (reason !== undefined) return reason
+  const sender = setup.triggerEnv?.[binding]
   if (!isMailBinding(sender)) return `${binding} is not bound: it must be a [[send_email]] binding.`
   await sender.send({ ...mail, text: answer })
   return undefined

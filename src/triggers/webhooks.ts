@@ -1,7 +1,6 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { readBody } from '../contract/bytes.ts'
-import { mayLeak } from '../contract/message.ts'
 import type { Report, Setup } from '../contract/setup.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { listVar, textVar } from '../contract/vars.ts'
@@ -11,6 +10,7 @@ import { Problem } from '../http/problem.ts'
 import { bodyTooLarge } from '../http/request-body.ts'
 import type { Surface } from '../http/surface.ts'
 import { conversationStub } from '../http/runs/conversation-stub.ts'
+import { reasonToWithhold } from './answers.ts'
 import type { StartOutcome } from './start-run.ts'
 import {
   callerByKeyId,
@@ -112,9 +112,8 @@ async function describeRun(
     const { status, answer } = reply.record
     if (status !== 'completed' || answer === '') return { ...atStart, status }
     const read = await stub.callerRun(id)
-    const isSafe = read.ok && read.marks !== undefined && !mayLeak(read.marks)
-    if (isSafe || !setup.config.taintRule) return { ...atStart, status, answer }
-    const detail = 'The run has read both untrusted and private data, and no person has seen the answer.'
+    const detail = reasonToWithhold(setup, read.ok ? read.marks : undefined)
+    if (detail === undefined) return { ...atStart, status, answer }
     setup.report({
       event: 'answer.not_sent',
       runId: id,

@@ -100,8 +100,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a mail does not reply with private data that its run has read',
     file: 'triggers/answers.ts',
-    text: 'if (config.taintRule && mayLeak(marks))',
-    replacement: 'if (config.taintRule && mayLeak([]))',
+    text: '!mayLeak(marks)',
+    replacement: '!mayLeak([])',
     test: 'triggers/email.test.ts',
   },
   {
@@ -1361,8 +1361,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a service does not get the answer of a run that has read untrusted and private data',
     file: 'triggers/webhooks.ts',
-    text: 'if (isSafe || !setup.config.taintRule)',
-    replacement: 'if (isSafe || !setup.config.taintRule || id)',
+    text: 'if (detail === undefined)',
+    replacement: 'if (detail === undefined || id)',
     test: 'triggers/webhooks.test.ts',
   },
   {

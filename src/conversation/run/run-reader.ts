@@ -80,9 +80,11 @@ export class RunReader {
     const { caller, callerHistory: history } = request
     const marks = [...store.marks(), ...(request.agent?.marks ?? [])]
     const run = { record, key: caller.key, history, marks }
-    const from = positionOf(row.place)
-    const input = request.input.map((message, index) => ({ position: from + index, run: id, message }))
-    if (part === 'input') return { ok: true, ...run, input }
+    if (part === 'input') {
+      const from = positionOf(row.place)
+      const input = request.input.map((message, index) => ({ position: from + index, run: id, message }))
+      return { ok: true, ...run, input }
+    }
     const open = part && runs.find(id)
     return { ok: true, ...run, ...(open && { messages: messagesSoFar(open.state) }) }
   }
