@@ -1,5 +1,5 @@
 import { isObject, type JsonSchema, followRef } from '../contract/json.ts'
-import { HOLDS } from '../schema/keywords.ts'
+import { HOLDS } from '../contract/subschemas.ts'
 import { ASSERTING } from '../schema/assertions.ts'
 
 /** Thrown for a part of a document that cannot become a tool. The message is for people. */

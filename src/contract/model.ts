@@ -27,6 +27,8 @@ export interface ModelRequest {
   readonly cacheKey?: string
   /** The W3C Trace Context of this request, for the headers of the request to the provider. */
   readonly traceparent?: string
+  /** Receives what of a tool could not be said to the model, since its provider refuses it. Once for each in an isolate. */
+  readonly reportTool?: (tool: string, losses: readonly string[]) => void
   /** How many answers to this request have broken off so far. A list of fallbacks begins with another model each time. */
   readonly cuts?: number
   /** How often the run has waited for this answer so far. Then the model is asked once, since the run waits longer. */

@@ -48,7 +48,13 @@ export function isOutage(error: unknown): boolean {
   return isLoss(error) || Object(error).overloaded === true || STOPPED.test(messageOf(error))
 }
 
-/** A fault for operators: of a model with `model`, of a call with `callId`, or else of a hook or an observer. */
+/** The code of a fault of a tool of which something cannot be said to the model of the run. */
+export const TOOL_CUT = 'tool_cut'
+
+/**
+ * A fault for operators: of a model with `model`, of a call with `callId`, of a tool with the code `tool_cut`, or else of a
+ * hook or an observer.
+ */
 export interface RunFault {
   readonly model?: string
   readonly callId?: string

@@ -5,6 +5,7 @@ import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { READ_RESULT } from '../contract/tool.ts'
 import { CODE } from './code/definition.ts'
 import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
+import { mendPlainly } from '../contract/mend-schema.ts'
 import { checkSchema } from '../schema/check.ts'
 import { plainFault } from '../schema/document.ts'
 import { toIssue } from '../schema/issue.ts'
@@ -64,7 +65,7 @@ export type StoredTool = Readonly<
 >
 
 type ParsedStored =
-  | { readonly ok: true; readonly stored: StoredTool }
+  | { readonly ok: true; readonly stored: StoredTool; readonly mends: readonly DefinitionIssue[] }
   | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
 
 const LIMITS = { depth: 64, values: 20_000, visible: true }
@@ -81,10 +82,10 @@ const KINDS = [
  * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static`, `code`
  * or `worker`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts
  * (`checkHosts`) and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the
- * definition. Never throws, whatever the value.
+ * definition, and so do mends: what was changed in its schemas (`mendPlainly`). Never throws, whatever the value.
  */
 export function parseStored(definition: unknown): ParsedStored {
-  const value = isObject(definition) ? withSchemas(definition) : definition
+  const { value, mends } = isObject(definition) ? withSchemas(definition) : { value: definition, mends: [] }
   // The schemas are checked by themselves: what they may hold is not what the texts of a definition may hold.
   const fault = plainFault(isObject(value) ? { ...value, inputSchema: {}, outputSchema: {} } : value, LIMITS)
   if (fault) return { ok: false, issues: [fault] }
@@ -104,15 +105,21 @@ export function parseStored(definition: unknown): ParsedStored {
   }
   const parsed = v.safeParse(kind[1], value)
   const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map((issue) => toIssue(issue))
-  return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output } : { ok: false, issues }
+  return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output, mends } : { ok: false, issues }
 }
 
-function withSchemas({ inputSchema, outputSchema, ...rest }: JsonObject): JsonObject {
-  return {
-    ...rest,
-    ...(inputSchema !== undefined && { inputSchema: withoutLongLimits(inputSchema) }),
-    ...(outputSchema !== undefined && { outputSchema: withoutLongLimits(outputSchema) }),
+/** Returns a definition with schemas that say what is meant, and what was changed for that. */
+function withSchemas(definition: JsonObject): { readonly value: JsonObject; readonly mends: DefinitionIssue[] } {
+  const value: Record<string, unknown> = { ...definition }
+  const mends: DefinitionIssue[] = []
+  for (const name of ['inputSchema', 'outputSchema']) {
+    const schema = withoutLongLimits(definition[name])
+    if (schema === undefined) continue
+    const mended = isObject(schema) ? mendPlainly(schema) : { schema, mends: [] }
+    value[name] = mended.schema
+    mends.push(...mended.mends.map(prefixPath(name)))
   }
+  return { value, mends }
 }
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {

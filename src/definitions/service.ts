@@ -35,7 +35,7 @@ export function definitionService(
     write: async (name, definition, hosts) => {
       const parsed = parseStored(isObject(definition) ? { name, ...definition } : definition)
       if (!parsed.ok) return parsed
-      const { stored } = parsed
+      const { stored, mends } = parsed
       const issues = [
         ...(stored.name === name ? [] : [{ path: 'name', message: `expected "${name}", received "${stored.name}"` }]),
         ...grantIssues(stored, hosts, code),
@@ -46,7 +46,7 @@ export function definitionService(
       const { kept, definition: toolDefinition } = await encodeDefinition(stored)
       return kept.text.length > MOST_CHARACTERS
         ? TOO_LARGE
-        : { ok: true, kept, read: toRead(stored, toolDefinition), warnings: warningsOf(stored) }
+        : { ok: true, kept, read: toRead(stored, toolDefinition), warnings: [...mends, ...warningsOf(stored)] }
     },
     read: (values, hosts) =>
       Promise.all(

@@ -1,6 +1,15 @@
 import { ALL_CAPABILITIES, type ChatModel, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
 import { partsDecoder, thrownError } from '../wire/provider/ai-sdk/answer.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/provider/ai-sdk/request.ts'
+import {
+  ANTHROPIC_DIALECT,
+  COMPATIBLE_DIALECT,
+  type ProviderDialect,
+  GEMINI_DIALECT,
+  GROQ_DIALECT,
+  OPENAI_DIALECT,
+} from '../wire/provider/dialects.ts'
+import { fitRequest } from '../wire/provider/fit-request.ts'
 import { listen, type Timeouts } from './listen.ts'
 
 /** A `LanguageModel` of the AI SDK, as far as it is used. Any of its providers makes one, such as `anthropic('…')`. */
@@ -44,12 +53,14 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
   if (!isSpoken(version)) throw new Error(`Expected an AI SDK model of specification v2 to v4 but received ${version}`)
   // Providers for Chat Completions send tool results as text, with images and files as base64 in it.
   const dialect = { version, richResults: !provider.endsWith('.chat') }
+  const takes = DIALECTS.find(([pattern]) => pattern.test(provider))?.[1] ?? COMPATIBLE_DIALECT
   const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...timeouts } = options
   return {
     name,
     capabilities: { ...CAPABILITIES, imagesInResults: dialect.richResults, structuredOutput },
-    stream: (request, signal) =>
-      listen({
+    stream: (ownRequest, signal) => {
+      const { request, answer } = fitRequest(ownRequest, takes)
+      const events = listen({
         model: name,
         signal,
         patience: request.patience,
@@ -68,9 +79,19 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
         },
         explain: thrownError,
         ...timeouts,
-      }),
+      })
+      return answer(events)
+    },
   }
 }
+
+/** What the providers behind the specification take, by their names in the SDK, such as `amazon-bedrock` and `google.vertex`. */
+const DIALECTS: readonly (readonly [RegExp, ProviderDialect])[] = [
+  [/anthropic|bedrock/, ANTHROPIC_DIALECT],
+  [/google|gemini|vertex/, GEMINI_DIALECT],
+  [/^(openai|azure)\b/, OPENAI_DIALECT],
+  [/groq/, GROQ_DIALECT],
+]
 
 function isSpoken(version: string): version is AiSdkVersion {
   return version === 'v2' || version === 'v3' || version === 'v4'

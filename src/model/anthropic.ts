@@ -1,5 +1,6 @@
 import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers, encodeAnthropicRequest, joinAnthropic } from '../wire/provider/anthropic/codec.ts'
+import { ANTHROPIC_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, takeHints } from './http-models.ts'
 import { listWindows } from './windows.ts'
 import { isObject } from '../contract/json.ts'
@@ -47,6 +48,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
       return Array.isArray(betas) ? { 'anthropic-beta': betas.join() } : {}
     },
     codec: anthropicAnswers,
+    dialect: ANTHROPIC_DIALECT,
     encode: (model, request, { isOther: isPlain }) =>
       encodeAnthropicRequest(request, {
         model,

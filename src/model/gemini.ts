@@ -1,6 +1,7 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/provider/gemini/answer.ts'
 import { encodeGeminiRequest } from '../wire/provider/gemini/request.ts'
+import { GEMINI_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, withoutSlash } from './http-models.ts'
 import { listWindows } from './windows.ts'
 
@@ -33,6 +34,7 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     url: (model) => `${base}/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
     headers,
     codec: geminiAnswers,
+    dialect: GEMINI_DIALECT,
     encode: (_, request, { isOther: isPlain }) => encodeGeminiRequest(request, isPlain),
     // Older models refuse thinking levels, files in results, and functions beside tools of their own.
     cure: /thinking|response.parts|function calling/i,

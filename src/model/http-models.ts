@@ -9,6 +9,8 @@ import type {
 } from '../contract/model.ts'
 import type { SecretFilter, TextPieces } from '../contract/secrets.ts'
 import { type Listen, listen, readText, refusedResponse, type Timeouts } from './listen.ts'
+import type { ProviderDialect } from '../wire/provider/dialects.ts'
+import { fitRequest } from '../wire/provider/fit-request.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { badResponse, modelError } from '../wire/provider/model-error.ts'
 import { inWords, UnsupportedSchema } from '../wire/provider/strict-schema.ts'
@@ -21,6 +23,8 @@ interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'e
   readonly capabilities: ModelCapabilities
   readonly hints?: ChatModel['hints'] | undefined
   readonly codec: AnswerCodec
+  /** What the provider takes of tools. */
+  readonly dialect: ProviderDialect
   /**
    * Asks the model with this name, the second half of its full name. Contract: rejects only if no response came; with
    * an UnsupportedSchema if no request was sent.
@@ -37,6 +41,7 @@ export function httpModels({
   capabilities,
   hints,
   codec,
+  dialect,
   request: ask,
   ...options
 }: HttpModels): ModelProvider {
@@ -46,15 +51,18 @@ export function httpModels({
       name,
       capabilities,
       ...(hints && { hints }),
-      stream: (request, signal) =>
-        listen({
+      stream: (ownRequest, signal) => {
+        const { request, answer } = fitRequest(ownRequest, dialect)
+        const events = listen({
           ...options,
           model: name,
           signal,
           patience: request.patience,
           explain: unsupported,
           openStream: async (abort) => answers(await sendRequest(() => ask(model, request, abort), abort), codec),
-        }),
+        })
+        return answer(events)
+      },
     }
   }
 }
@@ -241,6 +249,7 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly url: (model: string) => string
   readonly headers: Readonly<Record<string, string>>
   readonly codec: AnswerCodec
+  readonly dialect: ProviderDialect
   /** Encodes the body, in one of two forms. Throws an UnsupportedSchema for a schema that this provider cannot take. */
   readonly encode: (model: string, request: ModelRequest, form: RequestForm) => string
   /** Whether a request has files which it can do without, since a text names them. Default: none has. */

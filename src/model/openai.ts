@@ -1,6 +1,7 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { postModels, type ServerOptions, takeHints, withoutSlash } from './http-models.ts'
 import { listWindows } from './windows.ts'
+import { dialectOf } from '../wire/provider/dialects.ts'
 import { chatCodec } from '../wire/provider/openai-chat/answer.ts'
 import { encodeChatRequest, forMistral } from '../wire/provider/openai-chat/request.ts'
 import { hasResultFiles, withResultFiles } from '../wire/provider/openai-chat/result-files.ts'
@@ -38,6 +39,7 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
     capabilities: CAPABILITIES,
     hints,
     codec: chatCodec(codec),
+    dialect: dialectOf(server.url()),
     encode: (model, { messages, ...rest }, { isOther: replayReasoning, isTextOnly }) => {
       const sampling = { ...rest.sampling, ...takeHints(rest.hints, hints) }
       const request = { ...rest, sampling, messages: isTextOnly ? messages : withResultFiles(messages) }
@@ -113,6 +115,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     capabilities: ALL_CAPABILITIES,
     hints,
     codec: responsesAnswers,
+    dialect: dialectOf(server.url()),
     encode: (model, { cacheKey, ...request }, { isOther: isPlain }) => {
       const sampling = { ...request.sampling, ...takeHints(request.hints, hints) }
       return encodeResponsesRequest(

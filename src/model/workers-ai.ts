@@ -1,5 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts'
+import { COMPATIBLE_DIALECT } from '../wire/provider/dialects.ts'
 import { httpModels, withAdditions } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
 import { catalogueWindows } from './windows.ts'
@@ -48,6 +49,7 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     provider,
     capabilities: CAPABILITIES,
     codec: workersAiAnswers,
+    dialect: COMPATIBLE_DIALECT,
     request: async (model, request, signal) => {
       // The platform runs no tools of its own.
       request.providerTools?.()

@@ -1,5 +1,5 @@
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
-import { HOLDS } from './keywords.ts'
+import { HOLDS } from '../contract/subschemas.ts'
 
 /** Keywords that can reject a value. All others only describe it. */
 export const ASSERTING: ReadonlySet<string> = new Set(

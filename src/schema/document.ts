@@ -1,7 +1,8 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
 import { hasHidden } from '../contract/hidden-characters.ts'
 import { decodedFragment, isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
-import { HOLDS, SAME_VALUE } from './keywords.ts'
+import { HOLDS } from '../contract/subschemas.ts'
+import { SAME_VALUE } from './keywords.ts'
 import { matcher, type Matcher, propertiesIn } from './pattern.ts'
 import { compileRule, type Rule } from './rule.ts'
 

@@ -12,14 +12,6 @@ function table<Row>(rows: readonly (readonly [names: string, row: Row])[]): Read
   return new Map(rows.flatMap(([names, row]) => names.split(' ').map((name) => [name, row] as const)))
 }
 
-/** How a keyword holds schemas. `items` may also hold one; `dependencies` may hold lists of names instead. */
-export const HOLDS = table<'one' | 'list' | 'map'>([
-  ['additionalItems additionalProperties contains else if not propertyNames then', 'one'],
-  ['unevaluatedItems unevaluatedProperties', 'one'],
-  ['allOf anyOf items oneOf prefixItems', 'list'],
-  ['$defs definitions dependencies dependentSchemas patternProperties properties', 'map'],
-])
-
 /** Keywords whose schemas apply to the same value, and not to a part of it. */
 export const SAME_VALUE: ReadonlySet<string> = new Set(
   /* @__PURE__ */ 'allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '),

@@ -68,7 +68,7 @@ describe('a definition of each kind is stored unchanged', () => {
       { ...COMMON, code: { ...CODE, hosts: ['a.example.com', 'http://127.0.0.1:80'], secrets: ['SECRET_A'] } },
     ],
   ])('%s', (_, definition) => {
-    expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
+    expect(parseStored(definition)).toEqual({ ok: true, stored: definition, mends: [] })
   })
 
   test('as are those of this repository', () => {
@@ -76,8 +76,46 @@ describe('a definition of each kind is stored unchanged', () => {
     expect(files.length).toBeGreaterThan(0)
     for (const file of files) {
       const definition: unknown = JSON.parse(readFileSync(`tools/definitions/${file}`, 'utf8'))
-      expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
+      expect(parseStored(definition)).toEqual({ ok: true, stored: definition, mends: [] })
     }
+  })
+})
+
+test('schemas that mean something else than they say are mended, in what is stored', () => {
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      id: { type: 'string', required: true, pattern: '/^[A-Z]+$/' },
+      state: { type: 'string', enum: [] },
+      path: { type: 'string', pattern: '/v1/' },
+      any: { type: 'string', pattern: '/^a$/i' },
+    },
+  }
+  expect(parseStored({ ...COMMON, inputSchema, static: { text: '' } })).toEqual({
+    ok: true,
+    stored: {
+      ...COMMON,
+      inputSchema: {
+        type: 'object',
+        properties: {
+          id: { type: 'string', pattern: '^[A-Z]+$' },
+          state: { type: 'string' },
+          path: { type: 'string', pattern: '/v1/' },
+          any: { type: 'string' },
+        },
+        required: ['id'],
+      },
+      static: { text: '' },
+    },
+    mends: [
+      {
+        path: 'inputSchema.properties.id.required',
+        message: 'expected the names of required properties: moved to the object around it',
+      },
+      { path: 'inputSchema.properties.id.pattern', message: 'mended to "^[A-Z]+$"' },
+      { path: 'inputSchema.properties.state.enum', message: 'left out, as it says nothing: []' },
+      { path: 'inputSchema.properties.any.pattern', message: 'left out, as it says nothing: "/^a$/i"' },
+    ],
   })
 })
 

@@ -53,6 +53,20 @@ test('a definition is checked without being stored, with what it would change', 
   expect(await check(ADMIN, 'page', { ...common, http })).toMatchObject([200, { change: 'unchanged' }])
 })
 
+test('a definition whose schema is mended says so, and is stored as it is meant', async () => {
+  const { edge, check } = setup()
+  const id = { ...common.inputSchema.properties.id, required: true }
+  const definition = { ...common, inputSchema: { ...common.inputSchema, properties: { id } }, http }
+  const path = 'inputSchema.properties.id.required'
+  const message = 'expected the names of required properties: moved to the object around it'
+  expect(await check(ADMIN, 'page', definition)).toMatchObject([200, { valid: true, warnings: [{ path, message }] }])
+  const stored = await edge.as(ADMIN)('/tools/page', { method: 'PUT', json: definition })
+  expect(stored.body).toMatchObject({ warnings: [{ path, message }] })
+  expect((await edge.as(ADMIN)('/tools/page')).body).toMatchObject({
+    inputSchema: { required: ['id'], properties: { id: common.inputSchema.properties.id } },
+  })
+})
+
 test('a definition that could not be stored is refused with the paths of its faults', async () => {
   const { check, call, urls } = setup()
   const elsewhere = { ...common, http: { method: 'GET', url: 'https://other.example.com/' } }

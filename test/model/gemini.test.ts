@@ -111,11 +111,11 @@ describe('a request', () => {
   })
 
   test('that cannot be encoded is refused without being sent', async () => {
-    const inputSchema = { type: 'object', properties: { at: { $ref: 'https://example.org/place.json' } } }
-    const tool = { name: 'clock', description: '', inputSchema, version: '1', hash: 'h', annotations: {} }
-    const { server, events } = await exchange({ chunks: [] }, { request: { ...REQUEST, tools: [tool] } })
+    const schema = { type: 'object', properties: { at: { $ref: 'https://example.org/place.json' } } }
+    const responseFormat = { type: 'json_schema', name: 'answer', schema } as const
+    const { server, events } = await exchange({ chunks: [] }, { request: { ...REQUEST, responseFormat } })
     const message =
-      'The schema "clock"/properties/at refers to "https://example.org/place.json", which is not a part of it.'
+      'The schema "answer"/properties/at refers to "https://example.org/place.json", which is not a part of it.'
     expect(events).toEqual([{ type: 'error', error: { code: 'model_refused_request', message, retryable: false } }])
     expect(server.calls).toEqual([])
   })

@@ -1,20 +1,8 @@
-import { isObject, type JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonObject, type JsonSchema } from '../../contract/json.ts'
+import { mapSubschemas } from '../../contract/subschemas.ts'
 import type { ResponseFormat } from '../../contract/model.ts'
-import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { fieldsOf } from '../fields.ts'
-
-/** The keywords of JSON Schema that a provider accepts. */
-interface SchemaDialect {
-  /** Keywords whose values are passed as they are. */
-  readonly plain: RegExp
-  /** Keywords whose values are lists of schemas. `oneOf` is sent as `anyOf`. */
-  readonly lists: RegExp
-  /** Whether objects may only have properties that they name; and whether all of these are required, maybe as null. */
-  readonly isClosed?: boolean
-  readonly requiresAll?: boolean
-  /** The accepted values of `format`. Default: any, if the keyword is accepted. */
-  readonly formats?: RegExp
-}
+import type { Keywords, StrictRules } from './dialects.ts'
 
 /** The error for a schema that a provider cannot accept. The message says which part cannot, and where it is. */
 export class UnsupportedSchema extends Error {}
@@ -22,11 +10,11 @@ export class UnsupportedSchema extends Error {}
 const NAMED_SCHEMAS = /^(properties|\$defs|definitions)$/
 
 /**
- * Converts a schema to a dialect. Keywords that the dialect lacks move to the description: the model still reads them,
- * and the owner of the schema still checks them. Throws an UnsupportedSchema with the path of a part that can neither
- * be converted nor moved.
+ * Converts a schema to the keywords of a provider. Those that it lacks move to the description: the model still reads
+ * them, and the owner of the schema still checks them. Throws an UnsupportedSchema with the path of a part that can
+ * neither be converted nor moved.
  */
-export function narrow(part: unknown, path: string, dialect: SchemaDialect): JsonSchema {
+export function narrow(part: unknown, path: string, keywords: Keywords): JsonSchema {
   const { $ref, description, ...words } = fieldsOf(part)
   if (typeof $ref === 'string') {
     if ($ref.startsWith('#')) return { $ref: $ref.replace('/definitions/', '/$defs/') }
@@ -36,23 +24,49 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
   const unsupported: Record<string, unknown> = {}
   for (const [word, value] of Object.entries(words)) {
     const at = `${path}/${word}`
-    const narrowChild = (child: unknown, key: string | number) => narrow(child, `${at}/${key}`, dialect)
-    if (dialect.lists.test(word) && Array.isArray(value)) narrowed[word.replace('one', 'any')] = value.map(narrowChild)
+    const narrowChild = (child: unknown, key: string | number) => narrow(child, `${at}/${key}`, keywords)
+    if (keywords.lists.test(word) && Array.isArray(value)) narrowed[word.replace('one', 'any')] = value.map(narrowChild)
     else if (NAMED_SCHEMAS.test(word)) narrowed[word.replace('definitions', '$defs')] = mapValues(value, narrowChild)
-    else if (/^(items|additionalProperties)$/.test(word) && isObject(value)) narrowed[word] = narrow(value, at, dialect)
-    else if (word === 'format' && dialect.formats?.test(String(value)) === false) unsupported[word] = value
-    else if (dialect.plain.test(word)) narrowed[word] = value
+    else if (/^(items|additionalProperties)$/.test(word) && isObject(value))
+      narrowed[word] = narrow(value, at, keywords)
+    else if (word === 'format' && keywords.formats?.test(String(value)) === false) unsupported[word] = value
+    else if (keywords.plain.test(word)) narrowed[word] = value
     else if (word === 'const') narrowed.enum = [value]
     else if (!/^(\$|additionalProperties)/.test(word)) unsupported[word] = value
   }
-  if (dialect.isClosed && (words.type === 'object' || words.properties)) {
+  if (keywords.isClosed && (words.type === 'object' || words.properties)) {
     if (isObject(words.additionalProperties)) {
       throw new UnsupportedSchema(`The schema ${path} allows any property; this model needs all of them named.`)
     }
     narrowed.additionalProperties = false
-    if (dialect.requiresAll) Object.assign(narrowed, requireAll(fieldsOf(narrowed.properties), words.required))
+    if (keywords.requiresAll) Object.assign(narrowed, requireAll(fieldsOf(narrowed.properties), words.required))
   }
+  if (keywords.hasPlainEnums && Array.isArray(narrowed.enum)) movePlainEnum(narrowed, unsupported, narrowed.enum)
+  if (keywords.requiresNamed) keepNamed(narrowed)
   return describeUnsupported(narrowed, unsupported)
+}
+
+/** Leaves an enum the values that can be said, and says the others in words. */
+function movePlainEnum(
+  narrowed: Record<string, unknown>,
+  unsupported: Record<string, unknown>,
+  values: readonly unknown[],
+): void {
+  const plain = values.filter((value) => typeof value === 'number' || (typeof value === 'string' && value !== ''))
+  if (plain.length === values.length) return
+  unsupported.enum = values
+  // What remains would forbid the others, but for null, which the type allows.
+  const isNullable = values.every((value) => plain.includes(value) || value === null)
+  if (isNullable && plain.length > 0) narrowed.enum = plain
+  else delete narrowed.enum
+}
+
+function keepNamed(narrowed: Record<string, unknown>): void {
+  const { required, properties } = narrowed
+  if (!Array.isArray(required)) return
+  const names = required.filter((name) => Object.hasOwn(fieldsOf(properties), String(name)))
+  if (names.length > 0) narrowed.required = names
+  else delete narrowed.required
 }
 
 /** Makes all properties required. An optional one may then be null, which its tool treats as absent. */
@@ -73,9 +87,11 @@ function orNull(schema: JsonSchema): JsonSchema {
   return { ...schema, type: types, ...(Array.isArray(values) && { enum: [...new Set([...values, null])] }) }
 }
 
-/** Moves a choice at the top of a tool's schema, which providers refuse, to its description. */
-export function withoutChoice({ anyOf, oneOf, allOf, ...own }: JsonSchema): JsonSchema {
-  return { ...describeUnsupported(own, { anyOf, oneOf, allOf }), type: 'object' }
+/** Moves keywords of a schema that a provider refuses there to its description. */
+export function withoutWords(schema: JsonSchema, words: readonly string[]): JsonSchema {
+  const refusedWords = Object.fromEntries(words.flatMap((word) => (word in schema ? [[word, schema[word]]] : [])))
+  const own = Object.fromEntries(Object.entries(schema).filter(([word]) => !words.includes(word)))
+  return describeUnsupported(own, refusedWords)
 }
 
 function describeUnsupported(schema: JsonSchema, unsupported: JsonSchema): JsonSchema {
@@ -88,33 +104,32 @@ function mapValues(value: unknown, convert: (child: unknown, key: string) => Jso
   return Object.fromEntries(Object.entries(fieldsOf(value)).map(([name, child]) => [name, convert(child, name)]))
 }
 
-/** The keywords that OpenAI enforces for a strict tool (its guide to Structured Outputs, “Supported schemas”). */
-const ENFORCED = {
-  plain: /^(type|title|enum|pattern|format|multipleOf|(exclusive)?(Min|Max)imum|(min|max)(imum|Items)|required)$/,
-  lists: /^(anyOf|oneOf)$/,
-  formats: /^(date-time|time|date|duration|email|hostname|ipv4|ipv6|uuid)$/,
-  isClosed: true,
-  requiresAll: true,
-}
-
-/**
- * Converts the schema of a tool's arguments for OpenAI's formats: without a choice at the top, with properties, and for
- * a strict tool with enforced keywords only. Throws an UnsupportedSchema if a strict tool's schema cannot be converted,
- * and says where.
- */
-export function toParameters({ name, inputSchema, strict }: ToolDefinition): JsonSchema {
-  const schema = withoutChoice(inputSchema)
-  return strict ? narrow(schema, `"${name}"`, ENFORCED) : { properties: {}, ...schema }
-}
-
-/** Encodes a tool. Array schemas without `items` get `items` of any type: else the whole request would be refused. */
-export function toolText(tool: object): string {
-  const text = JSON.stringify(tool)
-  // A replacer is called for every member, so it is only used where it may find something.
-  if (!text.includes('"array"')) return text
-  return JSON.stringify(tool, (_, part: unknown) =>
-    isObject(part) && [part.type].flat().includes('array') ? { items: {}, ...part } : part,
-  )
+/** Returns in which way a schema is larger than a provider enforces; undefined if it is not. */
+export function sizeFault(schema: JsonSchema, rules: StrictRules): string | undefined {
+  let [properties, levels, enumValues, characters] = [0, 0, 0, 0]
+  let hasLongEnum = false
+  const visit = (part: JsonObject, level: number): void => {
+    const names = [part.properties, part.$defs].flatMap((map) => Object.keys(fieldsOf(map)))
+    const values: readonly unknown[] = Array.isArray(part.enum) ? part.enum : []
+    const size = (texts: readonly unknown[]) => texts.reduce<number>((sum, text) => sum + String(text).length, 0)
+    properties += Object.keys(fieldsOf(part.properties)).length
+    levels = Math.max(levels, level)
+    enumValues += values.length
+    characters += size(names) + size(values)
+    const { longEnum } = rules
+    hasLongEnum ||= values.length > longEnum.values && size(values) > longEnum.characters
+    mapSubschemas(part, (inner) => {
+      // A level is an object in an object, or in a list.
+      if (isObject(inner)) visit(inner, level + (inner.type === 'object' || isObject(inner.properties) ? 1 : 0))
+      return inner
+    })
+  }
+  visit(schema, 1)
+  if (properties > rules.mostProperties) return `it has ${properties} properties`
+  if (levels > rules.mostLevels) return `it has ${levels} levels`
+  if (enumValues > rules.mostEnumValues) return `its enums have ${enumValues} values`
+  if (characters > rules.mostCharacters) return `its names and values have ${characters} characters`
+  return hasLongEnum ? `an enum has over ${rules.longEnum.characters} characters` : undefined
 }
 
 /** Describes the format of an answer to a model that is not forced to keep it. */

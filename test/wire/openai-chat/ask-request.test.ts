@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { OPENAI_DIALECT } from '../../../src/wire/provider/dialects.ts'
+import { fitRequest } from '../../../src/wire/provider/fit-request.ts'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import { type ChatAsk, encodeChatRequest } from '../../../src/wire/provider/openai-chat/request.ts'
@@ -12,7 +14,9 @@ requestCodecSuite('Chat Completions', {
 })
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>
-  JSON.parse(encodeChatRequest('probe', { messages: [USER], tools: [], ...request }))
+  JSON.parse(
+    encodeChatRequest('probe', fitRequest({ messages: [USER], tools: [], ...request }, OPENAI_DIALECT).request),
+  )
 
 const messagesOf = (...messages: Message[]): unknown => {
   const body = bodyOf({ messages })

@@ -8,6 +8,8 @@ import type {
   ResponseToolSearchOutputItemParam,
   ToolSearchTool,
 } from 'openai/resources/responses/responses'
+import { OPENAI_DIALECT } from '../../../src/wire/provider/dialects.ts'
+import { fitRequest } from '../../../src/wire/provider/fit-request.ts'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
@@ -26,7 +28,13 @@ requestCodecSuite('Responses', {
 })
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>
-  JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools: [], ...request }, isPlain))
+  JSON.parse(
+    encodeResponsesRequest(
+      'probe',
+      fitRequest({ messages: [USER], tools: [], ...request }, OPENAI_DIALECT).request,
+      isPlain,
+    ),
+  )
 
 const inputOf = (messages: readonly Message[], isPlain?: boolean): unknown => bodyOf({ messages }, isPlain).input
 

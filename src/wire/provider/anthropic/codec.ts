@@ -25,7 +25,8 @@ import {
   type SpokenCall,
   toUsage,
 } from '../model-answer.ts'
-import { inWords, narrow, withoutChoice } from '../strict-schema.ts'
+import { ANTHROPIC_ANSWERS } from '../dialects.ts'
+import { inWords, narrow } from '../strict-schema.ts'
 import { citationsIn } from '../provider-call.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 import {
@@ -56,7 +57,8 @@ export interface AnthropicSettings {
 
 /**
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
- * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
+ * it added. Expects tools as `fitRequest` makes them. Throws an UnsupportedSchema for a response format that cannot be
+ * enforced.
  */
 export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicSettings): string {
   const { model, maxTokens, cache, deferLoading = true, isPlain, members } = options
@@ -165,7 +167,7 @@ const encodeTool = encodeOnce(({ name, description, inputSchema, inputExamples }
   JSON.stringify({
     name,
     description: description || undefined,
-    input_schema: withoutChoice(inputSchema),
+    input_schema: inputSchema,
     input_examples: inputExamples?.length ? inputExamples : undefined,
   }),
 )
@@ -421,10 +423,7 @@ function placeOf({ value, call, text, signature, citations }: Block): readonly B
   return value.type === 'thinking' && signature ? [{ ...value, thinking: text, signature }] : []
 }
 
-/** The keywords that Anthropic's structured outputs enforce. */
-const ENFORCED = { plain: /^(type|title|required|enum|const)$/, lists: /^(anyOf|oneOf|allOf)$/, isClosed: true }
-
 /** Converts the schema of an answer. Throws an UnsupportedSchema that says what cannot be enforced, and where. */
 function toOutputSchema(schema: JsonSchema, name: string): JsonSchema {
-  return narrow(schema, `"${name}"`, ENFORCED)
+  return narrow(schema, `"${name}"`, ANTHROPIC_ANSWERS)
 }

@@ -14,13 +14,15 @@ import { objectsOf } from '../../fields.ts'
 import { GEMINI } from './answer.ts'
 import { argumentsObject, calledName, joinItems, jsonText, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'
-import { narrow, withoutChoice } from '../strict-schema.ts'
+import { GEMINI_DIALECT } from '../dialects.ts'
+import { narrow } from '../strict-schema.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 
 /**
  * Encodes the body of a request. Each definition and message is encoded once, so that a step costs only what it added.
- * `isPlain` leaves out what older models refuse: the thinking level, Gemini's own tools beside functions, and files in results, which are only named. Throws
- * an UnsupportedSchema that says which schema cannot be expressed, and where.
+ * Expects tools as `fitRequest` makes them. `isPlain` leaves out what older models refuse: the thinking level, Gemini's own
+ * tools beside functions, and files in results, which are only named. Throws an UnsupportedSchema for a response format
+ * that cannot be expressed, and says where.
  */
 export function encodeGeminiRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
@@ -58,8 +60,7 @@ const withoutFiles = encodeOnce((message: Message): Message =>
 )
 
 const encodeTool = encodeOnce((tool: ToolDefinition) => {
-  const { name, inputSchema } = tool
-  const parametersJsonSchema = toSchema(withoutChoice(inputSchema), name)
+  const { name, inputSchema: parametersJsonSchema } = tool
   return JSON.stringify({ name, description: describeTool(tool), parametersJsonSchema })
 })
 
@@ -84,16 +85,12 @@ function toThinking(effort: string): object {
   return { thinkingLevel, includeThoughts: effort !== 'none' }
 }
 
-/** The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`; it ignores others. */
-const DOCUMENTED = {
-  plain: /^(type|title|format|required|enum|(min|max)(Items|imum)|additionalProperties)$/,
-  lists: /^(anyOf|oneOf|prefixItems)$/,
+/** Converts the schema of an answer. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
+function toSchema(schema: JsonSchema, name: string): JsonSchema {
+  return narrow(schema, `"${name}"`, KEYWORDS)
 }
 
-/** Converts a schema for Gemini. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
-function toSchema(schema: JsonSchema, name: string): JsonSchema {
-  return narrow(schema, `"${name}"`, DOCUMENTED)
-}
+const { keywords: KEYWORDS = { plain: /^/, lists: /^$/ } } = GEMINI_DIALECT
 
 /** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
 function encodeContents(messages: readonly Message[]): readonly string[] {

@@ -12,7 +12,6 @@ import { countAt } from '../../fields.ts'
 import { argumentsText, calledName, jsonText } from '../model-answer.ts'
 import { opaqueFieldsOf } from './answer.ts'
 import type { ChatToolCall } from './types.ts'
-import { toolText, toParameters } from '../strict-schema.ts'
 import { urlOf } from '../turns.ts'
 
 export interface ChatAsk {
@@ -26,7 +25,7 @@ export interface ChatAsk {
 
 /**
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
- * it added.
+ * it added. Expects tools as `fitRequest` makes them.
  */
 export function encodeChatRequest(
   model: string,
@@ -65,11 +64,11 @@ function hasContent(message: Message): boolean {
   return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
 
-const encodeKnownTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool)))
+const encodeKnownTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatTool(tool)))
 
 /** A definition that a caller sent, which has no hash, is not likely to come again. */
 function encodeTool(tool: ToolDefinition): string {
-  return tool.hash === '' ? toolText(toChatTool(tool)) : encodeKnownTool(tool)
+  return tool.hash === '' ? JSON.stringify(toChatTool(tool)) : encodeKnownTool(tool)
 }
 
 const encoders = new Map<string, (messages: readonly Message[]) => string>()
@@ -118,11 +117,11 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
 }
 
 export function toChatTool(tool: ToolDefinition): object {
-  const { name, strict } = tool
+  const { name, inputSchema: parameters, strict } = tool
   const declaration = {
     name,
     description: describeTool(tool),
-    parameters: toParameters(tool),
+    parameters,
     ...(strict !== undefined && { strict }),
   }
   return { type: 'function', function: declaration }

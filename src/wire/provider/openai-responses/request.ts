@@ -13,14 +13,13 @@ import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, calledName, type Fields, jsonText, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'
-import { toolText, toParameters } from '../strict-schema.ts'
 import { urlOf } from '../turns.ts'
 import { providerEvent, sourcesIn } from '../provider-call.ts'
 
 /**
  * Encodes the body of a streamed request for an answer that the server does not store. Reasoning comes and goes back
  * encrypted; `isPlain` leaves it out, for models that refuse it. `deferLoading`: the definitions that a search found
- * are sent with its result, not with the tools.
+ * are sent with its result, not with the tools. Expects tools as `fitRequest` makes them.
  */
 export function encodeResponsesRequest(
   model: string,
@@ -151,8 +150,8 @@ function toPart(part: UserContent): object {
 
 /** Encodes a tool. `strict` is always sent: it defaults to true, and most tools break the rules of strict schemas. */
 const encodeTool = encodeOnce((tool: ToolDefinition) => {
-  const { name, strict = false } = tool
-  return toolText({ type: 'function', name, description: describeTool(tool), parameters: toParameters(tool), strict })
+  const { name, inputSchema: parameters, strict = false } = tool
+  return JSON.stringify({ type: 'function', name, description: describeTool(tool), parameters, strict })
 })
 
 /**

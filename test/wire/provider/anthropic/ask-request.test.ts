@@ -1,4 +1,6 @@
 import fc from 'fast-check'
+import { ANTHROPIC_DIALECT } from '../../../../src/wire/provider/dialects.ts'
+import { fitRequest } from '../../../../src/wire/provider/fit-request.ts'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
@@ -27,7 +29,11 @@ const MARK = { cache_control: { type: 'ephemeral' } }
 
 const bodyOf = (request: Partial<ModelRequest>, cache: AnthropicSettings['cache'] = 'off'): Record<string, unknown> =>
   JSON.parse(
-    encodeAnthropicRequest({ messages: [USER], tools: [], ...request }, { model: 'probe', maxTokens: 500, cache }),
+    encodeAnthropicRequest(fitRequest({ messages: [USER], tools: [], ...request }, ANTHROPIC_DIALECT).request, {
+      model: 'probe',
+      maxTokens: 500,
+      cache,
+    }),
   )
 
 const messagesOf = (...messages: Message[]): unknown => bodyOf({ messages }).messages

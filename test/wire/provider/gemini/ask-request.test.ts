@@ -1,4 +1,6 @@
 import fc from 'fast-check'
+import { GEMINI_DIALECT } from '../../../../src/wire/provider/dialects.ts'
+import { fitRequest } from '../../../../src/wire/provider/fit-request.ts'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
@@ -17,7 +19,7 @@ requestCodecSuite('Gemini', {
 const HI = { role: 'user', parts: [{ text: 'What time is it?' }] }
 
 const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
-  JSON.parse(encodeGeminiRequest({ messages: [USER], tools: [], ...request }))
+  JSON.parse(encodeGeminiRequest(fitRequest({ messages: [USER], tools: [], ...request }, GEMINI_DIALECT).request))
 
 const contentsOf = (...messages: Message[]): unknown => bodyOf({ messages }).contents
 
