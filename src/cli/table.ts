@@ -175,13 +175,9 @@ export const COMMANDS: readonly Command[] = [
       continue: { type: 'boolean', text: 'finish a deployment that has stopped half-way' },
       gradual: { type: 'string', value: 'percent', text: 'with --only: the part of the requests for the new version' },
       secrets: { type: 'string', value: 'file', text: 'secrets to set: lines NAME=value, or JSON by Worker' },
-      'allow-break': {
-        type: 'string',
-        value: 'tool',
-        multiple: true,
-        text: 'allow the contract of this tool to break',
-      },
+      'allow-break': { type: 'string', value: 'tool', multiple: true, text: 'break the contract of this tool' },
       'allow-stand-in': { type: 'string', value: 'worker', multiple: true, text: 'deploy this stand-in as it is' },
+      'allow-shared': { type: 'string', value: 'name', multiple: true, text: 'share this with other environments' },
       adopt: { type: 'string', value: 'worker', multiple: true, text: 'overwrite this Worker of another project' },
       force: { type: 'boolean', text: 'replace what somebody else has put live, or a lost record, without asking' },
     },
@@ -202,6 +198,7 @@ export const COMMANDS: readonly Command[] = [
         secrets: options.secrets,
         allowBreak: options['allow-break'],
         allowStandIn: options['allow-stand-in'],
+        allowShared: options['allow-shared'],
         adopt: options.adopt,
       })
     },

@@ -62,6 +62,7 @@ export async function makeWorld(): Promise<World> {
       force: false,
       allowBreak: [],
       allowStandIn: [],
+      allowShared: [],
       adopt: [],
       ...parts,
     }),

@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts'
 import { findConfig } from '../project/config-file.ts'
 import { exportedTools } from '../project/exported-tools.ts'
 import { importWrangler } from '../wrangler.ts'
+import { type Environment, withOwnResources } from './environments.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** A Worker of the project as it is deployed to one environment. */
@@ -31,6 +32,8 @@ export interface TargetOptions {
   readonly environment: string
   /** Replaces the name of the edge at the beginning of all names. Default: the names of the configurations. */
   readonly prefix?: string | undefined
+  /** The names and ids of resources that the environment may share with others. Default: none. */
+  readonly allowShared?: readonly string[]
 }
 
 export interface Targets {
@@ -39,6 +42,8 @@ export interface Targets {
   /** The configurations of Workers that nothing is bound to: they are not deployed. */
   readonly unbound: readonly Target[]
   readonly problems: readonly CheckProblem[]
+  /** The other environments of the project: production, and those for which a configuration has a section. */
+  readonly others: readonly Environment[]
 }
 
 /** The folder of the offline model, which is never deployed. */
@@ -55,43 +60,19 @@ interface Source {
  * Reads all Workers of a project with the names that they have in one environment, and what is wrong with them as far
  * as their configurations tell. Throws a Failure if there is no edge.
  */
-export async function readTargets({ root, environment, prefix }: TargetOptions): Promise<Targets> {
-  const edgeConfig = edgeConfigOf(root)
-  const tools = globSync('tools/*', { cwd: root })
-    .sort()
-    .flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
-  const problems: CheckProblem[] = []
-  const sources: Source[] = []
-  for (const config of [...tools, edgeConfig]) {
-    const role = config === edgeConfig ? 'edge' : 'tool'
-    const read = await readSource({ root, config, environment })
-    if ('message' in read) problems.push(read)
-    else sources.push({ ...read, config, role })
-  }
-  if (problems.length > 0) return { targets: [], unbound: [], problems }
+export async function readTargets(options: TargetOptions): Promise<Targets> {
+  const { root, environment } = options
+  const { sources, problems } = await readSources(root, environment)
+  if (problems.length > 0) return { targets: [], unbound: [], problems, others: [] }
 
-  const edgeName = sources.at(-1)?.settings.name ?? ''
-  const baseOf = ({ settings, section }: Source) =>
-    (section === undefined ? settings.name : settings.topLevelName) ?? ''
-  const nameOf = (source: Source) => {
-    const { settings, section } = source
-    const name = prefix === undefined ? (settings.name ?? '') : prefixed(settings.name ?? '', { edgeName, prefix })
-    return section === undefined && environment !== 'production' ? `${name}-${environment}` : name
-  }
+  const nameOf = namesIn(sources, options)
   problems.push(...sources.flatMap(nameProblems))
   const names = new Map(sources.map((source) => [baseOf(source), nameOf(source)]))
   const all = sources.map((source): Target => {
-    const { settings, section, ...rest } = source
-    const checked = {
-      ...rest,
-      ...(section !== undefined && { section }),
-      baseName: baseOf(source),
-      name: nameOf(source),
-    }
-    return {
-      ...checked,
-      settings: renamed(settings, { name: nameOf(source), names, hasSection: section !== undefined }),
-    }
+    const { config, role, section } = source
+    const name = nameOf(source)
+    const settings = renamed(settingsIn(source, options), { name, names, hasSection: section !== undefined })
+    return { config, role, ...(section !== undefined && { section }), baseName: baseOf(source), name, settings }
   })
   problems.push(...sameNames(all), ...all.flatMap((target) => serviceProblems(target, { names, all })))
   const edge = all.find(({ role }) => role === 'edge')
@@ -102,7 +83,69 @@ export async function readTargets({ root, environment, prefix }: TargetOptions):
   const folders = new Set(exported.map(({ module }) => dirname(module)))
   const unbound = all.filter((target) => !targets.includes(target) && !folders.has(dirname(target.config)))
   const exports = exported.map(({ name }) => name)
-  return { targets: targets.map((target) => (target === edge ? { ...edge, exports } : target)), unbound, problems }
+  return {
+    targets: targets.map((target) => (target === edge ? { ...edge, exports } : target)),
+    unbound,
+    problems,
+    others: await readOthers(sources, options),
+  }
+}
+
+/** Reads the Workers of all environments of the project but one, as they would be deployed. */
+async function readOthers(own: readonly Source[], options: TargetOptions): Promise<readonly Environment[]> {
+  const { root, environment, prefix } = options
+  const defined = own.flatMap(({ settings }) => settings.definedEnvironments ?? [])
+  const others = [...new Set(['production', ...defined])].filter((name) => name !== environment)
+  return Promise.all(
+    others.map(async (name) => {
+      const { sources } = await readSources(root, name)
+      const nameOf = namesIn(sources, { environment: name, prefix })
+      const workers = sources.map((source) => ({
+        config: source.config,
+        name: nameOf(source),
+        settings: settingsIn(source, { environment: name }),
+      }))
+      return { name, workers }
+    }),
+  )
+}
+
+async function readSources(root: string, environment: string) {
+  const edgeConfig = edgeConfigOf(root)
+  const tools = globSync('tools/*', { cwd: root })
+    .sort()
+    .flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
+  const problems: CheckProblem[] = []
+  const sources: Source[] = []
+  for (const config of [...tools, edgeConfig]) {
+    const { source, problem } = await readSource({ root, config, environment })
+    if (problem) problems.push(problem)
+    if (source) sources.push({ ...source, config, role: config === edgeConfig ? 'edge' : 'tool' })
+  }
+  return { sources, problems }
+}
+
+/** Returns the name of a Worker in its configuration. */
+function baseOf({ settings, section }: Source): string {
+  return (section === undefined ? settings.name : settings.topLevelName) ?? ''
+}
+
+/** Returns what names the Workers of a project in an environment. */
+function namesIn(sources: readonly Source[], { environment, prefix }: Pick<TargetOptions, 'environment' | 'prefix'>) {
+  const edgeName = sources.find(({ role }) => role === 'edge')?.settings.name ?? ''
+  return ({ settings, section }: Source): string => {
+    const name = prefix === undefined ? (settings.name ?? '') : prefixed(settings.name ?? '', { edgeName, prefix })
+    return section === undefined && environment !== 'production' ? `${name}-${environment}` : name
+  }
+}
+
+/** Returns the settings of a Worker in an environment. Those that production has are for production alone. */
+function settingsIn(
+  { settings, section }: Source,
+  { environment, allowShared = [] }: Pick<TargetOptions, 'environment' | 'allowShared'>,
+): WranglerConfig {
+  if (section !== undefined || environment === 'production') return settings
+  return withOwnResources(settings, { environment, allowed: allowShared })
 }
 
 /** Returns the path of the edge's configuration. Throws a Failure if there is none. */
@@ -112,6 +155,7 @@ export function edgeConfigOf(root: string): string {
   throw new Failure(`There is no wrangler.toml in ${root}.`, 'Run this in the folder of your edge.')
 }
 
+/** Reads one configuration. A section that leaves out what it needs is returned with the problem. */
 async function readSource({
   root,
   config,
@@ -120,34 +164,40 @@ async function readSource({
   readonly root: string
   readonly config: string
   readonly environment: string
-}): Promise<CheckProblem | Omit<Source, 'config' | 'role'>> {
+}): Promise<{ readonly source?: Pick<Source, 'settings' | 'section'>; readonly problem?: CheckProblem }> {
   const { unstable_readConfig: readConfig } = await importWrangler()
   try {
     const path = join(root, config)
     const top = readConfig({ config: path }, { hideWarnings: true })
-    if (!top.definedEnvironments?.includes(environment)) return { settings: top }
+    if (!top.definedEnvironments?.includes(environment)) return { source: { settings: top } }
     const settings = readConfig({ config: path, env: environment }, { hideWarnings: true })
-    const missingKeys = NOT_INHERITED.filter((key) => countOf(top, key) > 0 && countOf(settings, key) === 0)
-    if (missingKeys.length === 0) return { settings, section: environment }
-    return {
+    const source = { settings, section: environment }
+    const missingKeys = bindingKeys(top).filter((key) => !bindingKeys(settings).includes(key))
+    if (missingKeys.length === 0) return { source }
+    const problem = {
       file: config,
       message: `[env.${environment}] leaves out ${missingKeys.join(', ')}, which wrangler does not inherit.`,
       remedy: `Repeat them in that section.`,
     }
+    return { source, problem }
   } catch (error) {
     const { message, location } = isObject(error) ? error : {}
     const line = isObject(location) && typeof location['line'] === 'number' ? location['line'] : undefined
     const text = String(message ?? error)
       .replace(/\s+/g, ' ')
       .trim()
-    return { file: config, ...(line !== undefined && { line }), message: `${text}.`, remedy: 'Correct the file.' }
+    const problem = { file: config, message: `${text}.`, remedy: 'Correct the file.' }
+    return { problem: line === undefined ? problem : { ...problem, line } }
   }
 }
 
-const NOT_INHERITED = ['services', 'durable_objects', 'kv_namespaces'] as const
-
-function countOf(settings: WranglerConfig, key: (typeof NOT_INHERITED)[number]): number {
-  return key === 'durable_objects' ? settings.durable_objects.bindings.length : (settings[key]?.length ?? 0)
+/** Returns the settings that bind something, whose code would miss it without them. Wrangler inherits none of them. */
+function bindingKeys(settings: WranglerConfig): readonly string[] {
+  return Object.entries(settings).flatMap(([key, value]: [string, unknown]) => {
+    const { bindings = [], producers = [] } = isObject(value) ? value : {}
+    const entries = [value, bindings, producers].flat()
+    return entries.some((each) => isObject(each) && ('binding' in each || 'class_name' in each)) ? [key] : []
+  })
 }
 
 function prefixed(name: string, { edgeName, prefix }: { edgeName: string; prefix: string }): string {

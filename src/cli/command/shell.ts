@@ -18,3 +18,8 @@ export function shellCommand(
   // npx, because the node of the project may be newer than that of the shell.
   return `npx node ${relative(folder, fileURLToPath(new URL('../main.ts', module)))} ${command}`
 }
+
+/** Returns an argument as it is typed in a shell: in quotes where it needs them. */
+export function quoteArgument(argument: string): string {
+  return /^[\w./:@-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`
+}

@@ -1,5 +1,6 @@
 import { type Descriptions, startBundles } from '../check/describe.ts'
 import { offerProblems } from '../check/descriptions.ts'
+import { sharedResources } from '../check/environments.ts'
 import { patternProblems, subjectsHere } from '../check/patterns.ts'
 import { type CheckProblem, failureOf } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
@@ -16,7 +17,7 @@ import { perform } from './perform.ts'
 import { foreignText, planOf, secretNames, type Step, strangers } from './plan.ts'
 import { nameProject, readIdentity } from './project.ts'
 import { type DeployedWorker, type DeployRecord, lostRecordText, type Manifest, readRecord } from './record.ts'
-import { missingResources } from './resources.ts'
+import { inheritedResources, missingResources } from './resources.ts'
 import { requireChange } from './roll-out.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 import { isUnreadable, storageMark } from './storage.ts'
@@ -33,7 +34,7 @@ import { contractBreaks } from '../../definitions/change.ts'
 export async function deploy(commandLine: DeployOptions): Promise<void> {
   const { root, terminal, dryRun } = commandLine
   const project = readIdentity(root)
-  const { targets, unbound } = await checkProject(commandLine, project.prefix)
+  const { targets, unbound, others } = await checkProject(commandLine, project.prefix)
   const edge = targets.find(({ role }) => role === 'edge')
   if (!edge) throw new Failure('There is no edge.')
   const files = readDefinitions(root)
@@ -67,6 +68,7 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
   const steps = await planOf(api, { bundles, record, project: project.id })
   const live = record?.current?.workers ?? []
   const problems = [...(await missingResources(api, steps))]
+  if (options.environment !== 'production') problems.push(...inheritedResources(steps, others, options.allowShared))
   if (options.resume) checkContinue(record, steps)
   else {
     // What is continued was checked when it was begun, and allowed by name where that was needed.
@@ -101,14 +103,23 @@ const NO_WAY_BACK = `the version before cannot read what this one stores, so tha
 
 /** Checks all that can be checked without building. Throws a Failure that lists every problem. */
 async function checkProject(options: DeployOptions, prefix: string | undefined) {
-  const { root, environment, allowStandIn, resume } = options
-  const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
+  const { root, environment, allowStandIn, allowShared, resume } = options
+  const { targets, unbound, problems, others } = await readTargets({ root, environment, prefix, allowShared })
   const types = await checkTypes(root)
   const standIns = resume ? [] : standInProblems(wantedTargets(targets, options), allowStandIn)
   const edge = targets.find(({ role }) => role === 'edge')
-  const all = [...problems, ...standIns, ...(edge ? triggerProblems(edge, readSources(root, edge)) : []), ...types]
+  const shared = sharedResources({ name: environment, workers: targets }, others, allowShared)
+  // Production is not refused what is its own: the other environment is refused it.
+  const sharing = environment === 'production' ? [] : shared
+  const all = [
+    ...problems,
+    ...sharing,
+    ...standIns,
+    ...(edge ? triggerProblems(edge, readSources(root, edge)) : []),
+    ...types,
+  ]
   if (all.length > 0) throw failureOf(all)
-  return { targets, unbound }
+  return { targets, unbound, others }
 }
 
 async function readAccount({ root, env }: DeployOptions, edge: Target) {

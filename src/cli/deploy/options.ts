@@ -28,6 +28,8 @@ export interface DeployOptions {
   readonly allowBreak: readonly string[]
   /** Workers that may be deployed although they are stand-ins. */
   readonly allowStandIn: readonly string[]
+  /** The names and ids of resources that this environment may share with others of the project. */
+  readonly allowShared: readonly string[]
   /** Workers of the account that may be overwritten although they are not of this project. */
   readonly adopt: readonly string[]
   /** Makes the bundles. Default: wrangler builds. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Descriptions } from '../check/describe.ts'
 import type { Target } from '../check/target.ts'
-import { shellCommand } from '../command/shell.ts'
+import { quoteArgument, shellCommand } from '../command/shell.ts'
 import type { Terminal } from '../command/terminal.ts'
 import type { DefinitionFile } from '../definitions.ts'
 import type { AccountApi } from './account-api.ts'
@@ -105,7 +105,7 @@ export async function perform(
       ...state,
       hasBefore: before !== undefined,
       hasSecrets: Object.keys(secrets).length > 0,
-      environment,
+      options,
     })
   }
 }
@@ -250,24 +250,25 @@ function halfWay(
     remaining,
     hasBefore,
     hasSecrets,
-    environment,
+    options: { environment, allowShared },
   }: {
     live: readonly string[]
     remaining: readonly string[]
     hasBefore: boolean
     hasSecrets: boolean
-    environment: string
+    options: DeployOptions
   },
 ): unknown {
   if (!(error instanceof Failure)) return error
   const env = environment === 'production' ? '' : ` --env ${environment}`
+  const shared = allowShared.map((each) => ` --allow-shared ${quoteArgument(each)}`).join('')
   const secrets = hasSecrets ? ' --secrets <file>' : ''
   const done = live.length === 0 ? 'Nothing is replaced yet.' : `Live: ${live.join(', ')}.`
   const rest = remaining.length === 0 ? '' : ` Not yet: ${remaining.join(', ')}.`
   const back = hasBefore ? `\nTo go back: ${shellCommand(`rollback${env}`)}` : ''
   return new Failure(
     error.message,
-    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest}\nTo continue: ${shellCommand(`deploy --continue${env}${secrets}`)}${back}`,
+    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest}\nTo continue: ${shellCommand(`deploy --continue${env}${shared}${secrets}`)}${back}`,
   )
 }
 

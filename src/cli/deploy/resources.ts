@@ -1,4 +1,5 @@
 import type { CheckProblem } from '../check/problem.ts'
+import { type Environment, ownersOf } from '../check/environments.ts'
 import type { Target } from '../check/target.ts'
 import type { AccountApi, ResourceType } from './account-api.ts'
 import type { Step } from './plan.ts'
@@ -14,13 +15,18 @@ interface Binding {
   readonly name: string
   /** As the configuration names it. Wrangler makes a new resource, or takes the one that the live Worker is bound to. */
   readonly resource: string | undefined
+  /** The name of the database to take or to make, whatever the live Worker is bound to. */
+  readonly title?: string | undefined
 }
 
 function bindingsOf({ settings }: Target): readonly Binding[] {
   const { kv_namespaces: namespaces, d1_databases: databases, r2_buckets: buckets } = settings
   return [
     ...namespaces.map(({ binding: name, id: resource }): Binding => ({ type: 'kv_namespace', name, resource })),
-    ...databases.map(({ binding: name, database_id: resource }): Binding => ({ type: 'd1', name, resource })),
+    ...databases.map((each): Binding => {
+      const { binding: name, database_id: resource, database_name: title } = each
+      return { type: 'd1', name, resource, title }
+    }),
     ...buckets.map(({ binding: name, bucket_name: resource }): Binding => ({ type: 'r2_bucket', name, resource })),
   ]
 }
@@ -52,4 +58,31 @@ export async function missingResources(api: AccountApi, steps: readonly Step[]):
     }),
   )
   return problems.flat()
+}
+
+/**
+ * Returns the resources of other environments that live Workers are bound to, and would be bound to again since their
+ * configurations name none: wrangler takes over the binding of the live version. `allowed` are ids that may be shared.
+ */
+export function inheritedResources(
+  steps: readonly Step[],
+  others: readonly Environment[],
+  allowed: readonly string[],
+): readonly CheckProblem[] {
+  return steps.flatMap(({ bundle: { target }, live }) =>
+    bindingsOf(target).flatMap(({ type, name, resource, title }) => {
+      if (resource !== undefined || title !== undefined) return []
+      const inherited = live?.at(-1)?.bindings.find((each) => each.type === type && each.name === name)?.resource
+      const { noun, id } = KINDS[type]
+      const owner = inherited === undefined ? undefined : ownersOf(noun, others).get(inherited)
+      if (inherited === undefined || owner === undefined || allowed.includes(inherited)) return []
+      return [
+        {
+          file: target.config,
+          message: `${name} of ${target.name} is bound to the ${noun} ${inherited} of ${owner} since an earlier deployment.`,
+          remedy: `Create one of its own and set its ${id} in a section of this environment, or share it on purpose with --allow-shared ${inherited}.`,
+        },
+      ]
+    }),
+  )
 }

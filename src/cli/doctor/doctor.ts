@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { startBundles, startSources } from '../check/describe.ts'
 import { descriptionProblems } from '../check/descriptions.ts'
+import { sharedResources } from '../check/environments.ts'
 import { patternProblems } from '../check/patterns.ts'
 import type { CheckProblem } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
@@ -99,7 +100,7 @@ async function examine(options: DoctorOptions): Promise<Report> {
   const findings: DoctorFinding[] = []
   const notChecked: string[] = []
   const { prefix, id: project } = readIdentity(root)
-  const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
+  const { targets, unbound, problems, others } = await readTargets({ root, environment, prefix })
   const { definitions, problems: unreadable } = readFiles(root)
   const types = await checkTypes(root)
   findings.push(...findingsOf({ level: 'error', topic: 'project' }, [...problems, ...unreadable, ...types]))
@@ -109,6 +110,7 @@ async function examine(options: DoctorOptions): Promise<Report> {
     ...findingsOf({ level: 'warning', topic: 'project' }, [
       ...unusedProblems(root, unbound),
       ...standInProblems(targets, []),
+      ...sharedResources({ name: environment, workers: targets }, others),
     ]),
   )
   for (const target of targets) {

@@ -110,7 +110,7 @@ async function deployed(files: Readonly<Record<string, string>> = {}): Promise<D
           deploy({
             ...{ root: project.root, env, terminal, signal: new AbortController().signal, dryRun: false },
             ...{ environment: 'production', resume: false, force: false },
-            ...{ allowBreak: [], allowStandIn: [], adopt: [] },
+            ...{ allowBreak: [], allowStandIn: [], allowShared: [], adopt: [] },
             bundle: async (target) => {
               const hash = `hash of ${target.name}`
               return { target, folder: '', config: '', hash, size: 1, gzip: 1 }
@@ -124,6 +124,35 @@ async function deployed(files: Readonly<Record<string, string>> = {}): Promise<D
       outputOf((terminal) => rollback({ root: project.root, env, terminal, environment: 'production', force })),
   }
 }
+
+describe('deploy of another environment', () => {
+  const kv = '\n[[kv_namespaces]]\nbinding = "TOOLS"\nid = "aaaa"\n'
+  const cron = '\n[triggers]\ncrons = ["0 3 * * *"]\n'
+
+  test('refuses what it would share with production, and writes nothing', async () => {
+    const { account, deploy: run } = await deployed({ 'wrangler.toml': `${PROJECT['wrangler.toml']}${cron}` })
+    const before = account.writes.length
+    const refusal =
+      "wrangler.toml: staging would share the cron trigger 0 3 * * * with production. Write one of its own into [env.staging], or share it on purpose with --allow-shared '0 3 * * *'."
+    expect(await run({ environment: 'staging' })).toBe(refusal)
+    expect(await run({ environment: 'staging', dryRun: true })).toBe(refusal)
+    expect(await run({ environment: 'staging', dryRun: true, allowShared: ['0 3 * * *'] })).not.toContain('share')
+    expect(await run({ dryRun: true })).not.toContain('share')
+    expect(account.writes.slice(before)).toEqual([])
+  })
+
+  test('refuses a namespace of production to which an earlier deployment has bound it', async () => {
+    const { account, put, deploy: run } = await deployed({ 'wrangler.toml': `${PROJECT['wrangler.toml']}${kv}` })
+    account.state.namespaces.push({ id: 'aaaa', title: 'acme-tools', values: new Map() })
+    const bindings: Binding[] = [{ type: 'kv_namespace', name: 'TOOLS', namespace_id: 'aaaa' }]
+    put('acme-staging', { message: 'edgecall p1 m1', bindings })
+    const before = account.writes.length
+    expect(await run({ environment: 'staging', force: true })).toContain(
+      'wrangler.toml: TOOLS of acme-staging is bound to the KV namespace aaaa of production since an earlier deployment. Create one of its own and set its id in a section of this environment, or share it on purpose with --allow-shared aaaa.',
+    )
+    expect(account.writes.slice(before)).toEqual([])
+  })
+})
 
 describe('deploy compares what Workers are bound to with the account', () => {
   test('and refuses if a KV namespace is gone that the live edge is bound to', async () => {

@@ -39,6 +39,7 @@ async function failureOf({ root }: ProjectFolder, options: Partial<DeployOptions
     force: false,
     allowBreak: [],
     allowStandIn: [],
+    allowShared: [],
     adopt: [],
     bundle: async (target) => ({ target, folder: '', config: '', hash: `hash of ${target.name}`, size: 1, gzip: 1 }),
     start: async () => ({ ok: true, descriptions: new Map(), missing: new Map() }),
@@ -139,7 +140,7 @@ test('deploy prints the patterns of variables that match no tool, and continues'
   await deploy({
     ...{ root, env: {}, terminal: { ...silent, print: (text) => void lines.push(text) } },
     ...{ signal: new AbortController().signal, dryRun: true, environment: 'production', resume: false, force: false },
-    ...{ allowBreak: [], allowStandIn: [], adopt: [] },
+    ...{ allowBreak: [], allowStandIn: [], allowShared: [], adopt: [] },
     bundle: async (target) => ({ target, folder: '', config: '', hash: target.name, size: 1, gzip: 1 }),
     start: async () => ({
       ok: true,
