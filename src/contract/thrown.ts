@@ -48,13 +48,7 @@ export function isOutage(error: unknown): boolean {
   return isLoss(error) || Object(error).overloaded === true || STOPPED.test(messageOf(error))
 }
 
-/** The code of a fault of a tool of which something cannot be said to the model of the run. */
-export const TOOL_CUT = 'tool_cut'
-
-/**
- * A fault for operators: of a model with `model`, of a call with `callId`, of a tool with the code `tool_cut`, or else of a
- * hook or an observer.
- */
+/** A fault for operators: of a model with `model`, of a call with `callId`, or else of a hook or an observer. */
 export interface RunFault {
   readonly model?: string
   readonly callId?: string

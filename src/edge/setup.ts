@@ -140,7 +140,7 @@ function lazySource(make: () => Required<ToolSource>): Required<ToolSource> {
 }
 
 /** Makes the models of the providers that the env has what it takes for. Transient failures are retried. */
-function makeModels({ env, config, secrets, providers }: Services): ModelChooser {
+function makeModels({ env, config, secrets, providers, report }: Services): ModelChooser {
   const usable = Object.entries(providers).flatMap(([name, fromEnv]) => {
     const provider = fromEnv(env)
     if (!provider) return []
@@ -158,6 +158,7 @@ function makeModels({ env, config, secrets, providers }: Services): ModelChooser
     prices: config.prices,
     patience: config.patience,
     windows: config.modelWindows,
+    report,
   })
 }
 

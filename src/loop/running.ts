@@ -6,7 +6,7 @@ import { withoutUndefined } from '../contract/json.ts'
 import type { ContextReduction, PlacedMessage, TokenCount } from '../contract/context.ts'
 import type { Content, DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
-import { messageOf, type RunFault, TOOL_CUT } from '../contract/thrown.ts'
+import { messageOf, type RunFault } from '../contract/thrown.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import type { ReportAddress, Tool, ToolOutcome } from '../contract/tool.ts'
@@ -137,15 +137,12 @@ export function loopPorts(
 ): Pick<RunPorts, 'loop' | 'report'> {
   return {
     loop,
-    report: ({ isRetried, ...fault }) => {
-      const isCut = fault.code === TOOL_CUT
-      const ofModel = fault.model !== undefined
+    report: ({ isRetried, ...fault }) =>
       report?.({
-        event: isRetried ? 'model.retried' : ofModel ? 'model.failed' : isCut ? 'tool.cut' : 'call.failed',
+        event: isRetried ? 'model.retried' : fault.model === undefined ? 'call.failed' : 'model.failed',
         runId,
         ...fault,
-      })
-    },
+      }),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ChatModel, ModelProvider, ModelWindow, Patience } from '../contract/model.ts'
-import type { ModelChooser } from '../contract/setup.ts'
+import type { ModelChooser, Report } from '../contract/setup.ts'
 import type { Price } from '../contract/usage.ts'
 import { attempts, failing } from './http-models.ts'
 import { ModelWindows } from './windows.ts'
@@ -18,6 +18,8 @@ export interface ChooserOptions {
   readonly patience?: Readonly<Record<string, Patience>> | undefined
   /** The context windows of models, by `provider/name` or glob. Default: those that providers tell or document. */
   readonly windows?: Readonly<Record<string, ModelWindow>> | undefined
+  /** Is told, once in an isolate, what of a tool cannot be said to a model. Default: nobody is. */
+  readonly report?: Report | undefined
 }
 
 /**
@@ -32,12 +34,16 @@ export function modelChooser({
   prices = {},
   patience = {},
   windows = {},
+  report,
 }: ChooserOptions): ModelChooser {
   const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
   const knownWindows = new ModelWindows(windows, providers)
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
   const list = () => [...new Set(models)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
+
+  const toolReporter = (model: string) => (tool: string, losses: readonly string[]) =>
+    report?.({ event: 'tool.cut', model, tool, detail: losses.join('; ') })
 
   function advising(model: ChatModel, name: string): ChatModel {
     const alternatives = () => list().filter((candidate) => candidate !== name && hasTools(make(candidate)))
@@ -48,7 +54,7 @@ export function modelChooser({
         return attempts(
           () =>
             request.tools.length === 0 || hasTools(model)
-              ? model.stream(request, signal, onRetry)
+              ? model.stream(report ? { ...request, reportTool: toolReporter(name) } : request, signal, onRetry)
               : failing({ code: WITHOUT_TOOLS, message: `The model ${name} cannot call tools.`, retryable: false }),
           (error, failures) =>
             error.code === WITHOUT_TOOLS && failures === 1

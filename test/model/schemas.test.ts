@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
 import { anthropic } from '../../src/model/anthropic.ts'
+import { modelChooser } from '../../src/model/choose.ts'
 import { startModelServer } from '../fixtures/model-server.ts'
 import { play, tool } from '../fixtures/play.ts'
 
@@ -68,8 +69,14 @@ test('a run with a tool that Anthropic would refuse calls it, corrects itself an
       },
     },
   )
-  const model = anthropic({ baseUrl: server.baseUrl, cache: 'off' })('probe')
-  const { state, events, faults } = await play({ script: [0, 1, 2].map(() => model.stream.bind(model)), tools: [list] })
+  const reports: object[] = []
+  const chosen = modelChooser({
+    providers: { anthropic: anthropic({ baseUrl: server.baseUrl, cache: 'off' }) },
+    defaultModel: 'anthropic/probe',
+    report: (entry) => void reports.push(entry),
+  }).resolve()
+  const model = chosen.ok ? chosen.model : expect.unreachable('There is no model')
+  const { state, events } = await play({ script: [0, 1, 2].map(() => model.stream.bind(model)), tools: [list] })
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'Done.' })
   expect(received).toEqual([
     { $top: 'ten', 'filter[name]': 'x' },
@@ -98,10 +105,11 @@ test('a run with a tool that Anthropic would refuse calls it, corrects itself an
     Array.from({ length: 3 }, () => JSON.stringify(server.calls[0]?.body.tools)),
   )
   // Once, although the tool is sent three times.
-  expect(faults).toEqual([
+  expect(reports).toEqual([
     {
+      event: 'tool.cut',
+      model: 'anthropic/probe',
       tool: 'list',
-      code: 'tool_cut',
       detail: 'properties.$top.required: expected the names of required properties: moved to the object around it',
     },
   ])

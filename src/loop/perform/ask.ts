@@ -10,7 +10,6 @@ import {
   type ModelRequest,
 } from '../../contract/model.ts'
 import type { RunError } from '../../contract/run.ts'
-import { TOOL_CUT } from '../../contract/thrown.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, type Usage, withCost } from '../../contract/usage.ts'
 import { countsTokens, refuseDuplicateIds } from '../decide/admit.ts'
@@ -218,18 +217,9 @@ function providerFact(step: number, event: Extract<ModelEvent, { type: 'provider
   return { ...call, step, ...(marks.length > 0 && { marks }) }
 }
 
-/** Adds to a request how often it was made before, its trace, and who is told of what its model is not. */
-function withTerms({ state, report }: Running, step: number, request: ModelRequest): ModelRequest {
-  const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
-  const cuts = state.step?.cuts ?? 0
-  const waits = state.step?.wait?.count ?? 0
-  return {
-    ...request,
-    ...(traceparent !== undefined && { traceparent }),
-    ...(cuts > 0 && { cuts }),
-    ...(waits > 0 && { waits }),
-    reportTool: (tool, losses) => report({ tool, code: TOOL_CUT, detail: losses.join('; ') }),
-  }
+/** Returns the fields of a request that say how often it was made before, as far as it was. */
+function repeats(cuts: number, waits: number): Pick<ModelRequest, 'cuts' | 'waits'> {
+  return { ...(cuts > 0 && { cuts }), ...(waits > 0 && { waits }) }
 }
 
 /** Reads one answer of the model and shows it to readers as it arrives. */
@@ -243,7 +233,11 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let hasBegun = false
   const idOf = (index: number) => callId(state.request.runId, step, index)
   try {
-    for await (const event of model.stream(withTerms(running, step, request), signal, retryRecorder(running, step))) {
+    const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
+    const cuts = state.step?.cuts ?? 0
+    const waits = state.step?.wait?.count ?? 0
+    const ownRequest = { ...request, ...(traceparent !== undefined && { traceparent }), ...repeats(cuts, waits) }
+    for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'
       size += sizeOf(event)
