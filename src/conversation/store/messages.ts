@@ -3,7 +3,7 @@ import { type Content, contentText, type Message } from '../../contract/message.
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Database } from './database.ts'
 import { isContent, isMessage } from './shapes.ts'
-import { canonicalJson, isObject } from '../../contract/json.ts'
+import { isObject } from '../../contract/json.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 
@@ -339,7 +339,7 @@ export class FullResultTable {
 
   /** Stores the outcome that was reported for a call of a run. */
   keepReport(run: string, call: string, outcome: ToolOutcome): void {
-    const column = this.#database.chunks.keep(canonicalJson(outcome))
+    const column = this.#database.chunks.keep(JSON.stringify(outcome))
     this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${reportPrefix(run)}${call}`, column)
   }
 
