@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startModelServer } from './model-server.ts'
 import { median } from './statistics.ts'
+import { CONFIG } from './subjects.ts'
 import { build, configure, serve, type Service, type Workerd } from './workerd.ts'
 
-const CONFIG = 'test/bench/workers/wrangler.toml'
 /** How many runs one tenant has under way at once, and what it runs. */
 const FLOOD = 40
 const FLOOD_MODEL = 'steps-10'

@@ -6,6 +6,7 @@ import { benchCatalogue } from './catalogue.ts'
 import { type Cell, measureCosts } from './cost.ts'
 import { benchFlood } from './flood.ts'
 import { type FirstTokens, measureFirstTokens } from './first-token.ts'
+import { benchMemory } from './memory.ts'
 import { startModelServer } from './model-server.ts'
 import { benchPrograms } from './programs.ts'
 import { benchRecall } from './recall.ts'
@@ -20,24 +21,37 @@ import { buildAll, startSubjects } from './subjects.ts'
  * rounds, and writes nothing.
  *
  * Parts are measured alone when named: `cost`, `first-token`, `start`; and, not part of the table, `search`, `catalogue`,
- * `programs`, `flood`.
+ * `programs`, `flood`, `memory`.
  * `npm run bench -- recall FOLDER` tells how well labelled sets of your own are found.
  */
 const FOLDER = new URL('.', import.meta.url).pathname
 const TABLE = ['cost', 'first-token', 'start']
+/** The parts that are not of the table. */
+const ALONE: Readonly<Record<string, () => Promise<void>>> = {
+  search: benchSearch,
+  catalogue: benchCatalogue,
+  programs: benchPrograms,
+  flood: benchFlood,
+  memory: benchMemory,
+}
 const THOROUGH = { rounds: 8, longest: 10_000, starts: 15 }
 const QUICK = { rounds: 4, longest: 1000, starts: 5 }
 
 const words = process.argv.slice(2)
 const isQuick = words.includes('--quick')
-const names = words.filter((word) => !word.startsWith('--'))
+const names = words.filter((word) => word !== '--quick')
+const unknown =
+  names[0] === 'recall' ? undefined : names.find((name) => !TABLE.includes(name) && !Object.hasOwn(ALONE, name))
+if (unknown !== undefined) {
+  console.error(
+    `There is no part "${unknown}". The parts: ${[...TABLE, ...Object.keys(ALONE), 'recall FOLDER'].join(', ')}`,
+  )
+  process.exit(2)
+}
 if (names[0] === 'recall') await benchRecall(names[1] ?? '.')
 else {
   if (names.length === 0 || names.some((part) => TABLE.includes(part))) await benchTable()
-  if (names.includes('search')) await benchSearch()
-  if (names.includes('catalogue')) await benchCatalogue()
-  if (names.includes('programs')) await benchPrograms()
-  if (names.includes('flood')) await benchFlood()
+  for (const name of names) await ALONE[name]?.()
 }
 process.exit(0)
 

@@ -4,14 +4,13 @@ import { join } from 'node:path'
 import { startModelServer } from './model-server.ts'
 import { processorMs } from './processor.ts'
 import { median, quartiles } from './statistics.ts'
-import { edgeService } from './subjects.ts'
+import { CONFIG, edgeService } from './subjects.ts'
 import { build, configure, serve } from './workerd.ts'
 import { LAST_WORD } from './workloads.ts'
 
 const ROUNDS = 12
 const REQUESTS = 25
 const WARM_REQUESTS = 100
-const CONFIG = 'test/bench/workers/wrangler.toml'
 
 /** A request whose cost is measured. */
 interface Shot {

@@ -4,7 +4,7 @@ import type { ModelServer } from './model-server.ts'
 import { type Bundle, build, configure, serve, type Service, type Workerd } from './workerd.ts'
 import type { Workload } from './workloads.ts'
 
-const CONFIG = 'test/bench/workers/wrangler.toml'
+export const CONFIG = 'test/bench/workers/wrangler.toml'
 
 /** What a subject is sent for a workload. */
 export interface Request {

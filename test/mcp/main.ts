@@ -23,7 +23,9 @@ const ASKED_LATER = /Passed: 5\/6, 1 failed[^]*ClientElicitationSEP1034General/
 function requiredScenarios(revision: string): string[] {
   const text = readFileSync(`${SUITE}requirements/${revision}.yaml`, 'utf8')
   const [, section = ''] = /^client:\n((?: {2}.*\n)+)/m.exec(text) ?? []
-  return [...section.matchAll(/- (\S+)/g)].map(([, name = '']) => name)
+  const names = [...section.matchAll(/- (\S+)/g)].map(([, name = '']) => name)
+  if (names.length === 0) throw new Error(`The suite names no scenario that ${revision} requires.`)
+  return names
 }
 
 /** Runs a scenario. Returns what the suite writes if it fails. */
