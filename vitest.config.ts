@@ -23,7 +23,7 @@ const SLOW = [
   'test/{host/stored/texts,search/stored-terms}.test.ts',
   'test/security/{copies,keyed-route-cpu,large-answers}.test.ts',
   'test/upgrades/{released,rollback}.test.ts',
-  'test/faults/{classes,commits,eager,short,simulation/agents}.test.ts',
+  'test/faults/{classes,commits,eager,kinds/kinds,short,simulation/agents}.test.ts',
   'test/http/{budget-lease,placement}.test.ts',
   'test/{observe/exercise,observe/reports,triggers/schedules.property}.test.ts',
   'test/platform/*.test.ts',

@@ -6,7 +6,7 @@ import type { Follower } from './follower.ts'
 import { callEnds, type CallEnd, type Evidence } from './evidence.ts'
 import { faultsOf } from './judge.ts'
 import { inputOf, type Script } from './script.ts'
-import { PATIENCE_MS, type World } from './world.ts'
+import { insist, PATIENCE_MS, type World } from './world.ts'
 
 const AGAIN_MS = 100
 
@@ -37,22 +37,25 @@ export async function startRun(url: string, id: string, script: Script, body: ob
   return (answer as RunRecord).id
 }
 
-/** Asks for a run until its record is as it should be; false once it has not changed for `patienceMs`. */
+/**
+ * Asks for a run until its record is as it should be, every `everyMs`, over kills too; false once it has not changed for
+ * `patienceMs`.
+ */
 export async function untilRecord(
   world: World,
   { conversation: id, run }: Case,
   isThere: (record: RunRecord) => boolean,
-  patienceMs = PATIENCE_MS,
+  { patienceMs = PATIENCE_MS, everyMs = AGAIN_MS } = {},
 ): Promise<boolean> {
   let before = ''
   for (let deadline = 0; ;) {
-    const record = await conversation(world.url() ?? '', id).run(run)
+    const record = await insist(world, (url) => conversation(url, id).run(run))
     if (isThere(record)) return true
     const now = JSON.stringify(record)
     if (now !== before) deadline = Date.now() + patienceMs
     if (Date.now() > deadline) return false
     before = now
-    await sleep(AGAIN_MS)
+    await sleep(everyMs)
   }
 }
 
@@ -64,11 +67,13 @@ export async function examine(world: World, examined: Case, cursors = Infinity):
   return { calls: callEnds(evidence), evidence, faults: faults.map((fault) => `${token}: ${fault}`) }
 }
 
-/** Reads all that is left of a run. */
+/** Reads all that is left of a run, again if a kill comes amid. */
 export async function gather(world: World, examined: Case): Promise<Evidence> {
   const { script, conversation: id, run, follower } = examined
-  const edge = conversation(world.url() ?? '', id)
-  const [record, messages, replay] = await Promise.all([edge.run(run), edge.messages(), allOf(edge.events(run))])
+  const [record, messages, replay] = await insist(world, (url) => {
+    const edge = conversation(url, id)
+    return Promise.all([edge.run(run), edge.messages(), allOf(edge.events(run))])
+  })
   return {
     script,
     conversation: id,

@@ -1,4 +1,4 @@
-import type { CallSettled } from '../../src/contract/event.ts'
+import type { CallSettled, RunEvent } from '../../src/contract/event.ts'
 import { contentText } from '../../src/contract/message.ts'
 import { type AskedCall, callsOf, type Evidence, eventsOf, isOnlyDone, settledOf } from './evidence.ts'
 import { type Delivery, effectText } from './recorder.ts'
@@ -72,13 +72,15 @@ function effectFaults({ conversation, run, replay, effects }: Evidence, { id, to
     }
   }
   const settled = settledOf(replay, id)
-  if (settled) faults.push(...toldFaults(settled, tool, { deliveries, starts: starts.length, effects }))
+  if (settled) faults.push(...toldFaults(settled, tool, { deliveries, starts, effects }))
   return faults
 }
 
+type CallStarted = Extract<RunEvent, { type: 'call.started' }>
+
 interface CallDeliveries {
   readonly deliveries: readonly Delivery[]
-  readonly starts: number
+  readonly starts: readonly CallStarted[]
   readonly effects: readonly Delivery[]
 }
 
@@ -91,9 +93,15 @@ function toldFaults(settled: CallSettled, tool: ToolName, { deliveries, starts, 
     const isTrue = text === answer || (tool === 'tellsDone' && deliveries.length === 1 && isOnlyDone(settled))
     return isTrue ? [] : [`of ${id}, sent ${deliveries.length} times, the model was told "${text}"`]
   }
+  if (isTrueTimeout(settled, starts.at(-1))) return []
   if (error?.code !== 'outcome_unknown') return [`${id} ended in ${error?.code}: ${error?.message}`]
-  const mayGiveUp = mostSent(tool) === 1 || (isRepeatable(tool) && starts === MOST_ATTEMPTS)
-  return mayGiveUp ? [] : [`the ${tool} call ${id} was given up after ${starts} attempts`]
+  const mayGiveUp = mostSent(tool) === 1 || (isRepeatable(tool) && starts.length === MOST_ATTEMPTS)
+  return mayGiveUp ? [] : [`the ${tool} call ${id} was given up after ${starts.length} attempts`]
+}
+
+/** The call took as long as it might: a busy machine, or whoever held its tool up. */
+function isTrueTimeout({ error, durationMs }: CallSettled, start: CallStarted | undefined): boolean {
+  return error?.code === 'timeout' && start !== undefined && durationMs >= start.deadline - start.at
 }
 
 function isRepeatable(tool: ToolName): boolean {

@@ -6,6 +6,8 @@ import type { Frame } from './client.ts'
 import type { Evidence } from './evidence.ts'
 import { keptFault } from './history.ts'
 import { cutShortFaults, faultsOf } from './judge.ts'
+import { callFaults } from './judge-calls.ts'
+import { runFaults, tokensOf, usageFaults } from './kinds/kind.ts'
 import { type Delivery, effectText } from './recorder.ts'
 import { inputOf, whatOf } from './script.ts'
 
@@ -51,14 +53,20 @@ function withCopyOf(replay: readonly Frame[], type: string): Frame[] {
   )
 }
 
-/** The same frames, and the call of that place failed so that nobody knows what became of it. */
-function withoutOutcome(replay: readonly Frame[], index: number): Frame[] {
+/** The same frames, and the call of that place failed: so that nobody knows what became of it, or in another way. */
+function withoutOutcome(replay: readonly Frame[], index: number, failed: object = {}): Frame[] {
   return replay.map((frame) => {
     const { event } = frame
     if (event.type !== 'call.settled' || event.callId !== id(1, index)) return frame
     const { content: _, ...settled } = event
-    return frameOf({ ...settled, ok: false, error: { code: 'outcome_unknown', message: 'Nobody knows.' } })
+    const error = { code: 'outcome_unknown', message: 'Nobody knows.' }
+    return frameOf({ ...settled, ok: false, error, ...failed })
   })
+}
+
+/** How a call failed that took so many milliseconds. */
+function timedOut(durationMs: number): object {
+  return { durationMs, error: { code: 'timeout', message: 'It took too long.' } }
 }
 
 function without(frames: readonly Frame[], type: string): Frame[] {
@@ -111,6 +119,10 @@ describe('the judge finds', () => {
       ({ replay }) => ({ replay: withoutOutcome(replay, 1) }),
       `the idempotent call ${id(1, 1)} was given up after 1 attempts`,
     ],
+    'a call that timed out before its time': [
+      ({ replay }) => ({ replay: withoutOutcome(replay, 0, timedOut(DEADLINE - 1)) }),
+      `${id(1, 0)} ended in timeout: It took too long.`,
+    ],
     'a call that was sent again too early': [
       ({ effects }) => ({ effects: [...effects, { ...effects[1]!, attempt: 2, at: DEADLINE }] }),
       `${id(1, 1)} was sent again before its deadline was over`,
@@ -142,6 +154,32 @@ describe('the judge finds', () => {
   test.each(Object.entries(cases))('%s', async (_name, [doctor, fault]) => {
     const honest = await evidence()
     expect(faultsOf({ ...honest, ...doctor(honest) })).toContainEqual(expect.stringContaining(fault))
+  })
+
+  test('no call that took as long as it might', async () => {
+    const honest = await evidence()
+    const replay = withoutOutcome(honest.replay, 0, timedOut(DEADLINE))
+    expect(callFaults({ ...honest, replay })).toEqual([])
+  })
+
+  test('a prompt that was reduced twice, usage that is not that of the journal, and an answer that is missing', async () => {
+    const honest = await evidence()
+    const { replay, record } = honest
+    expect(runFaults(honest)).toEqual([])
+    const reduction: RunEvent = {
+      ...{ type: 'context.reduced', runId: honest.run, seq: 2.5, step: 1, before: 2, after: 1, room: 3 },
+      reduction: { from: 0, results: 0, files: 0, model: 'test/model' },
+    }
+    const reduced = (count: number) =>
+      replay.toSpliced(2, 0, ...Array.from({ length: count }, (_, at) => frameOf({ ...reduction, seq: 2.5 + at / 10 })))
+    expect(runFaults({ ...honest, replay: reduced(1) })).toEqual([])
+    expect(runFaults({ ...honest, replay: reduced(2) })).toEqual(['step 1 was reduced twice'])
+    expect(runFaults({ ...honest, replay: without(replay, 'step.answered') })).toContain('the run has 0 answers')
+    const tokens = tokensOf(honest)
+    expect([usageFaults(record, tokens), usageFaults(record, tokens + 1)]).toEqual([
+      [],
+      [`its usage is ${tokens} tokens, and the journals have ${tokens + 1}`],
+    ])
   })
 
   test('no outcome that comes after the end of its run', async () => {

@@ -2,8 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
+import { messageOf } from '../../src/contract/thrown.ts'
 import { playAgain } from './again.ts'
-import { playAgents, usageFaults } from './agents.ts'
 import { Chance } from './chance.ts'
 import { playDeployment, playMany, playQueue } from './crowd.ts'
 import { playDecisions } from './decisions.ts'
@@ -11,8 +11,11 @@ import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
 import { playForgedCopies, playOddRequests } from './fuzz.ts'
-import { playPrograms } from './programs.ts'
 import { playRecoveryTimes } from './recovery-time.ts'
+import { KINDS, KINDS_EDGE } from './kinds/all.ts'
+import type { Kind } from './kinds/kind.ts'
+import { Player } from './kinds/play.ts'
+import { namesWith } from './parts.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { playSchedules } from './schedules.ts'
@@ -21,9 +24,9 @@ import { type EdgeChanges, makeWorld, type World } from './world.ts'
 
 /**
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
- * gives the random parts, which kill programs and agents once for ten of these runs; the seed is printed, and the same seed
+ * gives the random parts, which kill each kind of run once for fifty of these runs; the seed is printed, and the same seed
  * draws the same runs and the same moments.
- * `-- --only decide` plays the parts with this word in their names alone. `-- --nightly` plays five times the random runs
+ * `-- --only decide` plays the parts with these words in their names alone, in any case. `-- --nightly` plays five times the random runs
  * and an hour of simulations, `-- --seconds 600` as many seconds of them; `-- --only Simulated --seed 4711` plays the
  * simulation of that seed first.
  */
@@ -36,12 +39,12 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
   },
 })
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
+const seed = read('seed') ?? Math.floor(Math.random() * 2 ** 31)
 const RUNS_A_ROUND = 25
-const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
-/** How often programs, and agents, are killed. Each kill takes about ten seconds. */
-const KILLS = RUNS / 10
-const SIMULATION_SECONDS = Number(values.seconds ?? (values.nightly ? 3600 : 60))
+const RUNS = read('runs') ?? (values.nightly ? 1000 : 200)
+/** How often each kind of run is killed at a random moment, beside its points. Each kill takes about ten seconds. */
+const KILLS = Math.ceil(RUNS / 50)
+const SIMULATION_SECONDS = read('seconds') ?? (values.nightly ? 3600 : 60)
 /** How many parts are played side by side: most of their time they wait for alarms. */
 const LANES = 3
 
@@ -57,13 +60,11 @@ const PARTS: readonly Part[] = [
     name: `Killed at random, seed ${own}`,
     play: (world: World) => playRandom(world, own, RUNS / 2),
   })),
-  { name: `Programs killed at random, seed ${seed}`, play: playKilledPrograms },
-  {
-    name: `Agents killed at random, seed ${seed}`,
-    play: playKilledAgents,
-    // So that the fence of a call that was lost is soon over.
-    edge: { main: 'agents-edge/index.ts', vars: { CALL_TIMEOUT_MS: '6000' } },
-  },
+  ...KINDS.map((kind) => ({
+    name: `Runs of a kind killed at each point: ${kind.name}, seed ${seed}`,
+    play: (world: World) => playKind(world, kind),
+    edge: KINDS_EDGE,
+  })),
   { name: 'Killed in every life', play: playAgain },
   { name: 'Killed at each moment', play: playTable },
   {
@@ -103,14 +104,35 @@ if (process.send) {
 const began = Date.now()
 let faults = 0
 const simulation = `Simulated from seed ${seed} on`
-if (simulation.includes(values.only)) {
+const names = meantNames()
+if (names.includes(simulation)) {
   console.log(`# ${simulation}`)
   faults += (await playSimulations(seed, SIMULATION_SECONDS)).length
 }
-const parts = PARTS.filter((part) => part.name.includes(values.only)).values()
+const parts = PARTS.filter(({ name }) => names.includes(name)).values()
 await Promise.all(Array.from({ length: LANES }, playLane))
 console.log(`\n${faults === 0 ? 'No faults' : `${faults} faults`}, ${secondsSince(began)} in all`)
 process.exit(faults === 0 ? 0 : 1)
+
+/** Returns the whole number of an option, from 1 on; undefined if it is not given. */
+function read(option: 'seed' | 'runs' | 'seconds'): number | undefined {
+  const text = values[option]
+  if (text === undefined || /^[1-9]\d*$/.test(text)) return text === undefined ? undefined : Number(text)
+  return refuse(`--${option} takes a whole number from 1 on, not "${text}".`)
+}
+
+function meantNames(): readonly string[] {
+  try {
+    return namesWith(values.only, [simulation, ...PARTS.map(({ name }) => name)])
+  } catch (error) {
+    return refuse(messageOf(error))
+  }
+}
+
+function refuse(message: string): never {
+  console.error(message)
+  process.exit(2)
+}
 
 /** Plays one part after the other, each in a process of its own, and prints what it has to tell when it has ended. */
 async function playLane(): Promise<void> {
@@ -164,32 +186,17 @@ async function playTable(world: World): Promise<string[]> {
   )
 }
 
-/** Rounds of ten runs, each killed four times. */
-async function playKilledPrograms(world: World): Promise<string[]> {
+/** A kill at each point that a run of the kind passes; then rounds of eight runs, with four kills at random moments each. */
+async function playKind(world: World, kind: Kind): Promise<string[]> {
+  const player = new Player(world, seed)
+  const moments = await player.momentsOf(kind)
+  await player.killAt(moments)
+  console.log(player.tally().join(', '))
   const chance = new Chance(seed)
-  const faultList: string[] = []
-  for (let kills = 0; kills < KILLS;) {
-    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, KILLS - kills) })
-    kills += end.kills
-    console.log(`${kills} kills: ${end.tally.join(', ')}`)
-    faultList.push(...end.faults)
-  }
-  return faultList
-}
-
-/** Rounds of six runs with two levels of agents, each killed five times. */
-async function playKilledAgents(world: World): Promise<string[]> {
-  const chance = new Chance(seed)
-  const faultList: string[] = []
-  let tokens = 0
-  for (let kills = 0; kills < KILLS;) {
-    const end = await playAgents(world, chance, { runs: 6, kills: Math.min(5, KILLS - kills) })
-    kills += end.kills
-    tokens += end.tokens
-    console.log(`${kills} kills: ${end.tally.join(', ')}`)
-    faultList.push(...end.faults)
-  }
-  return [...faultList, ...(await usageFaults(world, tokens))]
+  for (let kills = 0; kills < KILLS; kills += 4)
+    await player.killAtRandom(kind, chance, { runs: 8, kills: Math.min(4, KILLS - kills) })
+  console.log(`with ${KILLS} kills at random: ${player.tally().join(', ')}`)
+  return player.end()
 }
 
 async function playRandom(world: World, first: number, runs: number): Promise<string[]> {

@@ -5,7 +5,7 @@ import type { Chance } from './chance.ts'
 import { conversation } from './client.ts'
 import { Follower } from './follower.ts'
 import { CLASSES, type Point, type Script } from './script.ts'
-import { PATIENCE_MS, SPREAD_MS, until, WATCHDOG_MS, type World } from './world.ts'
+import { insist, PATIENCE_MS, SPREAD_MS, until, WATCHDOG_MS, type World } from './world.ts'
 
 /** Milliseconds over which the runs of a round are posted. */
 const POSTING_MS = 2000
@@ -131,19 +131,6 @@ async function postAll(
     cases.push({ script, conversation: id, run, ...(isWatched && { follower }) })
   }
   return cases
-}
-
-/** Asks the edge again for as long as kills cut the request off. */
-async function insist<Value>(world: World, ask: (url: string) => Promise<Value>): Promise<Value> {
-  for (;;) {
-    await until(() => world.url() !== undefined, PATIENCE_MS)
-    try {
-      return await ask(world.url() ?? '')
-    } catch (error) {
-      // What `fetch` throws where no answer came.
-      if (!(error instanceof TypeError)) throw error
-    }
-  }
 }
 
 /** Looks at the runs of a conversation once they have ended. */

@@ -23,10 +23,13 @@ export interface Recorder {
   close(): Promise<void>
 }
 
+/** What a wordy effect says beside its number: not so much that a small window has a part of it alone. */
+const WORDS = ' and much more'.repeat(60)
+
 /** What the recorder answers to all effects of one key; '' where there was none. */
 export function effectText(effects: readonly Delivery[], key: string): string {
   const first = effects.findIndex((effect) => effect.idempotencyKey === key)
-  return first < 0 ? '' : `effect ${first}`
+  return first < 0 ? '' : `effect ${first}${effects[first]?.tool === 'wordy' ? WORDS : ''}`
 }
 
 /** What a tool is about to do when it asks the recorder: nothing yet; its effect; or it wants to know of its effect. */

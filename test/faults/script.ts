@@ -1,3 +1,4 @@
+import { stepOfCall } from '../../src/contract/id.ts'
 import { chunksOf, type ModelCall, type ModelReply } from '../fixtures/model-server.ts'
 import type { Place } from './recorder.ts'
 
@@ -7,8 +8,11 @@ export const CLASSES = ['plain', 'idempotent', 'readOnly', 'tellsOutcome', 'tell
  * became of a call: of one that took effect they know what it answered, or that it did, or nothing at all.
  */
 export type ToolClass = (typeof CLASSES)[number]
-/** `approved` is plain, and a person must agree to it. `boss` and `clerk` are agents, with scripts of their own. */
-export type ToolName = ToolClass | 'approved' | 'boss' | 'clerk'
+/**
+ * `approved` is plain, and a person must agree to it. `wordy` is plain, with a long result. `boss` and `clerk` are agents,
+ * with scripts of their own.
+ */
+export type ToolName = ToolClass | 'approved' | 'wordy' | 'boss' | 'clerk'
 
 export function isAgent(tool: ToolName): boolean {
   return tool === 'boss' || tool === 'clerk'
@@ -33,8 +37,10 @@ export interface Script {
   readonly rounds: readonly (readonly ToolName[])[]
   /** A program that the model writes in its first answer, in place of calls. */
   readonly program?: string
-  /** The run goes no further than this point until it settles. */
-  readonly pause?: (point: Point) => Promise<unknown>
+  /** The run goes no further than this point until it settles. `index`: the call of the answer that has come to it. */
+  readonly pause?: (point: Point, index?: number) => Promise<unknown>
+  /** Whether its model counts the tokens of what it is asked. Default: each answer costs `USAGE`. */
+  readonly countsTokens?: boolean
 }
 
 /** Tokens that one answer of the model costs. */
@@ -45,11 +51,18 @@ export function inputOf(token: string): string {
   return `case ${token}`
 }
 
-/** Which run a model request is about, and how often its model has answered before. */
+/**
+ * Which run a model request is about, and for which of its answers. The calls of the last answer tell their step, also where
+ * the prompt has been reduced.
+ */
 export function placeOf({ body }: ModelCall): { token: string; round: number } {
   const last = body.messages.findLastIndex((message) => message.role === 'user')
-  const answers = body.messages.slice(last).filter((message) => message.role === 'assistant').length
-  return { token: String(body.messages[last]?.content).slice('case '.length), round: answers + 1 }
+  const answer = body.messages.slice(last).findLast((message) => message.role === 'assistant')
+  const [call] = (answer?.['tool_calls'] ?? []) as { readonly id: string }[]
+  return {
+    token: String(body.messages[last]?.content).slice('case '.length),
+    round: call ? stepOfCall(call.id) + 1 : 1,
+  }
 }
 
 /** What a call is about, so that its effect tells which call of which run it is. */
@@ -59,7 +72,7 @@ export function whatOf(token: string, round: number, index: number): string {
 
 /** The model's answer. The same question gets the same answer. */
 export async function replyOf(
-  { token, rounds, program, pause = resolved }: Script,
+  { token, rounds, program, pause = resolved, countsTokens = false }: Script,
   request: ModelCall,
 ): Promise<ModelReply> {
   const { round } = placeOf(request)
@@ -78,7 +91,8 @@ export async function replyOf(
   const last = request.body.messages.findLastIndex((message) => message.role === 'user')
   const results = request.body.messages.slice(last).filter((message) => message.role === 'tool')
   const text = calls ? 'Let me see. ' : `Done with ${token}: ${results.map((result) => result.content).join(', ')}`
-  const chunks = chunksOf({ text, ...(calls && { calls }), usage: USAGE })
+  const usage = countsTokens ? { ...USAGE, inputTokens: tokensOf(request) } : USAGE
+  const chunks = chunksOf({ text, ...(calls && { calls }), usage })
   return {
     // A connection that is kept may be closed just when the next request takes it.
     headers: { connection: 'close' },
@@ -90,6 +104,11 @@ export async function replyOf(
       ...chunks.slice(-2),
     ],
   }
+}
+
+/** As many tokens as a model may count. */
+function tokensOf({ body: { messages, tools } }: ModelCall): number {
+  return Math.ceil(JSON.stringify([messages, tools]).length / 4)
 }
 
 async function resolved(): Promise<void> {}

@@ -80,8 +80,8 @@ export async function makeWorld({ vars = {}, main }: EdgeChanges = {}): Promise<
     return script ? replyOf(script, call) : { status: 400, body: { error: { message: `no script "${token}"` } } }
   })
   const recorder = await startRecorder(async ({ what }, place) => {
-    const [token = '', round] = what.split('/')
-    await scripts.get(token)?.pause?.(`${place} ${Number(round)}` satisfies Point)
+    const [token = '', round, index] = what.split('/')
+    await scripts.get(token)?.pause?.(`${place} ${Number(round)}` satisfies Point, Number(index))
   })
   const edgeChanges = {
     services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
@@ -146,6 +146,19 @@ export async function makeWorld({ vars = {}, main }: EdgeChanges = {}): Promise<
       await Promise.all([model.close(), recorder.close()])
       site.remove()
     },
+  }
+}
+
+/** Asks the edge again for as long as kills cut the request off. */
+export async function insist<Value>(world: World, ask: (url: string) => Promise<Value>): Promise<Value> {
+  for (;;) {
+    await until(() => world.url() !== undefined, PATIENCE_MS)
+    try {
+      return await ask(world.url() ?? '')
+    } catch (error) {
+      // What `fetch` throws where no answer came.
+      if (!(error instanceof TypeError)) throw error
+    }
   }
 }
 

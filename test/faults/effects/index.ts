@@ -53,6 +53,7 @@ export default serveTools(
   effect('idempotent', { annotations: { idempotent: true } }),
   effect('readOnly', { annotations: { readOnly: true } }),
   effect('approved', { approval: 'always' }),
+  effect('wordy'),
   effect('later', { isLater: true }),
   effect('tellsOutcome', { tells: (matches) => (matches === '' ? 'absent' : { status: 'done', result: matches }) }),
   effect('tellsDone', { tells: (matches) => (matches === '' ? 'absent' : 'done') }),

@@ -1,26 +1,34 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { contentText } from '../../src/contract/message.ts'
-import type { RunRecord } from '../../src/contract/run.ts'
-import { type Case, gather, startRun, untilRecord } from './case.ts'
-import type { Chance } from './chance.ts'
-import { conversation, post } from './client.ts'
-import { eventsOf, type Evidence } from './evidence.ts'
-import { streamFaults } from './judge.ts'
-import { effectText } from './recorder.ts'
-import type { Script } from './script.ts'
-import { PATIENCE_MS, SPREAD_MS, until, WATCHDOG_MS, type World } from './world.ts'
+import { contentText } from '../../../src/contract/message.ts'
+import type { RunRecord } from '../../../src/contract/run.ts'
+import { gather, startRun } from '../case.ts'
+import { conversation } from '../client.ts'
+import { eventsOf, type Evidence } from '../evidence.ts'
+import { streamFaults } from '../judge.ts'
+import { effectText } from '../recorder.ts'
+import { insist } from '../world.ts'
+import {
+  addScript,
+  approveAll,
+  callWords,
+  endFaults,
+  type Ending,
+  type Kind,
+  otherRunFaults,
+  send,
+  type Stage,
+  tokensOf,
+  usageFaults,
+  type WaitingCall,
+  watch,
+} from './kind.ts'
 
 /** The tools that a program calls at once, in this order. */
 const TOOLS = ['plain', 'idempotent', 'readOnly', 'later', 'tellsOutcome', 'approved', 'plain', 'approved'] as const
-/** What a call may come to without an answer: nobody knows, it took too long, or its tool had just failed too often. */
-const HONEST = new Set(['outcome_unknown', 'no_outcome', 'timeout', 'tool_paused'])
+/** What a call may come to without an answer: nobody knows, or it took too long. */
+const HONEST = new Set(['outcome_unknown', 'no_outcome', 'timeout'])
 const REPEATABLE = new Set(['idempotent', 'readOnly'])
 /** How often a call that may be repeated is sent at the most. */
 const MOST_ATTEMPTS = 3
-/** Milliseconds for a call, so that the fence of a lost one is soon over. */
-const CALL_MS = 3000
-const DECIDING_MS = 500
-
 /**
  * Programs with eight calls at once, of all classes and with approvals among them, then a second wave that depends on
  * which answered first. They return in which order they were answered.
@@ -38,86 +46,40 @@ await call(10, Math.random() < 0.5 ? 'plain' : 'readOnly')
 return order`
 }
 
-export interface ProgramsEnd {
-  readonly faults: readonly string[]
-  readonly kills: number
-  readonly tally: readonly string[]
-}
+/** Runs of such programs, with people who approve. */
+export const programs: Kind = { name: 'programs', play }
 
-/** Plays runs of such programs, with people who approve, and kills the edge at random moments until so many were made. */
-export async function playPrograms(
-  world: World,
-  chance: Chance,
-  { runs, kills }: { runs: number; kills: number },
-): Promise<ProgramsEnd> {
-  const name = `p${chance.between(0, 1e9)}`
-  const scripts = Array.from({ length: runs }, (_, index): Script => {
-    const token = `${name}-${index}`
-    const pause = async () => sleep(chance.between(0, 300))
-    return { token, rounds: [['readOnly']], program: programOf(token), pause }
-  })
-  const cases = await Promise.all(scripts.map((script) => begin(world, script)))
+async function play(stage: Stage): Promise<Ending> {
+  const { world, token } = stage
+  const script = addScript(stage, { token, rounds: [['readOnly']], program: programOf(token) })
+  const id = `of-${token}`
+  await insist(world, (url) => conversation(url, id).make())
+  const run = await send(stage, 'the run', (url) => startRun(url, id, script, { code: 'only' }))
+  const each = { script, conversation: id, run, ...watch(stage, id, run) }
   let isOver = false
-  const people = decideAll(world, cases, () => isOver)
-  let count = 0
-  for (; count < kills; count += 1) {
-    // In the middle of the work, as the edge starts again, and when the alarms come.
-    await sleep(
-      chance.pick([chance.between(100, 1500), chance.between(1500, 6000), WATCHDOG_MS + chance.between(0, SPREAD_MS)]),
-    )
-    await world.kill()
-    await world.start('the same port')
-  }
-  const ends = await Promise.all(cases.map((each) => endOf(world, each)))
+  const people = approveAll(
+    stage,
+    (url) => waitingOf(url, id, run),
+    () => isOver,
+  )
+  const faults = await endFaults(world, each)
   isOver = true
   await people
-  const tally = Map.groupBy(
-    ends.flatMap(({ words }) => words),
-    (word) => word,
-  )
-  return {
-    faults: ends.flatMap(({ faults }) => faults),
-    kills: count,
-    tally: [...tally].map(([word, all]) => `${word} × ${all.length}`).sort(),
-  }
-}
-
-async function begin(world: World, script: Script): Promise<Case> {
-  world.add(script)
-  const id = `of-${script.token}`
-  await conversation(world.url() ?? '', id).make()
-  const run = await startRun(world.url() ?? '', id, script, { code: 'only', limits: { callMs: CALL_MS } })
-  return { script, conversation: id, run }
-}
-
-/** Approves whatever waits, again where a kill came between. */
-async function decideAll(world: World, cases: readonly Case[], isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    for (const { conversation: id, run } of cases) {
-      const url = world.url()
-      if (url === undefined) break
-      try {
-        const record = await conversation(url, id).run(run)
-        for (const call of record.calls.filter(({ status }) => status === 'approval'))
-          await post(`${url}/conversations/${id}/runs/${run}/calls/${call.id}`, { decision: 'approve' })
-      } catch {
-        // The edge has just been killed.
-      }
-    }
-    await sleep(DECIDING_MS)
-  }
-}
-
-async function endOf(world: World, each: Case): Promise<{ faults: readonly string[]; words: readonly string[] }> {
-  const { token } = each.script
-  const isDone = await until(() => world.url() !== undefined, PATIENCE_MS)
-  if (!isDone || !(await untilRecord(world, each, ({ status }) => /completed|failed|cancelled|parked/.test(status))))
-    return { faults: [`${token}: the run has no end`], words: [] }
+  if (faults.length > 0) return { faults, calls: [], tokens: 0 }
   const evidence = await gather(world, each)
-  const faults = [...streamFaults(evidence), ...programFaults(evidence)]
-  const outcomes = innerCalls(evidence.record).map(({ tool, ok, error }) => `${tool} ${ok ? 'ok' : error?.code}`)
-  const passes = evidence.replay.filter(({ event }) => event.type === 'call.started' && event.isProgram).length
-  return { faults: faults.map((fault) => `${token}: ${fault}`), words: [...outcomes, `passes ${passes}`] }
+  const tokens = tokensOf(evidence)
+  const runFaults = [
+    ...streamFaults(evidence),
+    ...programFaults(evidence),
+    ...(await otherRunFaults(world, each)),
+    ...usageFaults(evidence.record, tokens),
+  ]
+  return { faults: runFaults.map((fault) => `${token}: ${fault}`), calls: callWords(evidence), tokens }
+}
+
+async function waitingOf(url: string, id: string, run: string): Promise<WaitingCall[]> {
+  const { calls } = await conversation(url, id).run(run)
+  return calls.flatMap((call) => (call.status === 'approval' ? [{ conversation: id, run, call: call.id }] : []))
 }
 
 function innerCalls({ calls }: RunRecord): RunRecord['calls'] {
