@@ -1,6 +1,6 @@
 import type { ContextReduction, TokenCount } from './context.ts'
 import type { Judgement } from './decision.ts'
-import type { Content, DataMark, MadeCall, Message, Opaque, ToolCall } from './message.ts'
+import type { Content, DataMark, MadeCall, Message, Opaque, PartRefusal, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
@@ -264,10 +264,17 @@ export type RunFact =
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   /**
    * The model is asked again; readers drop the text of the attempt before. `because`: the error code of the model whose
-   * answer broke off, `waited` after a wait for the model, or `interrupted` after the loss of the object. Absent if the answer was complete and is not
-   * wanted.
+   * answer broke off, `waited` after a wait for the model, `interrupted` after the loss of the object, or `item_refused`
+   * after the server of the model has refused parts of messages. Absent if the answer was complete and is not wanted.
    */
-  | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }
+  | {
+      readonly type: 'step.restarted'
+      readonly step: number
+      readonly attempt: number
+      readonly because?: string
+      /** The parts that are left out from here on. */
+      readonly refusals?: readonly PartRefusal[]
+    }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
   | RunWaiting
   | { readonly type: 'run.resumed'; readonly at: number }

@@ -117,6 +117,22 @@ export interface MadeCall {
   readonly inDoubt?: true
 }
 
+/**
+ * A part of a message that the server of a model has refused: it is not sent to that model again. `size` is that of its data
+ * or its address, in characters, so that no other part is taken for it.
+ */
+export interface PartRefusal {
+  /** That of the message in the conversation, or in the run if that is not stored. */
+  readonly position: number
+  /** Its index in the content. `opaque`: what the provider wanted back with an answer, such as signed reasoning. */
+  readonly part: number | 'opaque'
+  readonly size: number
+  /** `provider/name`. */
+  readonly model: string
+  /** What the server said. */
+  readonly reason: string
+}
+
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */
 export type DataMark = 'untrusted' | 'private'
 

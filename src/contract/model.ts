@@ -114,6 +114,27 @@ export interface ModelError {
   readonly attempts?: number
   /** Set if the request is longer than the model's context window (`model_context_exceeded`). */
   readonly overflow?: Overflow
+  /** Set if the request was refused for a part of a message (`model_refused_request`), and which it may be. */
+  readonly item?: ItemRefusal
+}
+
+/** What a refusal says of a part of a message: a file, or earlier reasoning that the provider wants back. */
+export interface ItemRefusal {
+  /** `files`: the model takes none. `unknown`: the refusal does not say what is wrong. */
+  readonly about: 'file' | 'files' | 'reasoning' | 'unknown'
+  /** The keys that lead to it in the body of the request, if the refusal names them. */
+  readonly path?: readonly string[]
+  /** The parts of the messages that it may be about. */
+  readonly items?: readonly PartPlace[]
+  /** Set if `path` leads to the only one. */
+  readonly isNamed?: boolean
+}
+
+/** A part of a message of a request: the index of the message, and of the part in its content. */
+export interface PartPlace {
+  readonly message: number
+  /** `opaque`: what the provider wants back with an answer. */
+  readonly part: number | 'opaque'
 }
 
 /** The codes of a model that is overloaded, cannot be reached or breaks off its answers. */

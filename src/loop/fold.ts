@@ -10,6 +10,7 @@ import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import { briefArguments, callsMadeIn } from './effects.ts'
 import { afterJudgement, toolMessage } from './record.ts'
+import { addRefusals } from './window/refused.ts'
 import { type CallState, findCall, idempotencyKey, newProgram, patchCall, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 import { usageOf } from './usage.ts'
@@ -37,7 +38,7 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'step.started':
       return foldStep(state, event)
     case 'step.restarted':
-      return foldRestart(state, event)
+      return foldRestart(addRefusals(state, event.refusals), event)
     case 'model.waiting':
       return foldModelWait(state, event)
     case 'provider.call':
@@ -165,10 +166,7 @@ function foldWait(state: RunState, event: EventOf<'run.waiting' | 'run.resumed'>
 }
 
 function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.retried'>): void {
-  if (type === 'run.parked') {
-    state.parkedSince = at
-    return
-  }
+  if (type === 'run.parked') return void (state.parkedSince = at)
   state.deadline = Math.min(state.deadline + at - (state.parkedSince ?? at), state.request.agent?.until ?? Infinity)
   delete state.parkedSince
 }

@@ -4,7 +4,7 @@ import { type RunEvent, type RunEventBody, type RunFact, type RunNews, timestamp
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import { withoutUndefined } from '../contract/json.ts'
 import type { ContextReduction, PlacedMessage, TokenCount } from '../contract/context.ts'
-import type { Content, DataMark, Message } from '../contract/message.ts'
+import type { Content, DataMark, Message, PartRefusal } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import { messageOf, type RunFault } from '../contract/thrown.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -20,6 +20,8 @@ export interface PromptPorts {
   readonly position: number
   /** The reduction in force as the run began. */
   readonly reduction?: ContextReduction | undefined
+  /** The parts of earlier messages that servers have refused. Default: none. */
+  readonly refusals?: readonly PartRefusal[] | undefined
   /** The most messages and tokens of earlier turns before they are reduced. Default: the window slides instead. */
   readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
   /**

@@ -8,7 +8,7 @@ import type { InputNeeds } from '../contract/input.ts'
 import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
-import type { DataMark, MadeCall, Message, ToolCall } from '../contract/message.ts'
+import type { DataMark, MadeCall, Message, PartRefusal, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import type { ProviderCall } from '../contract/provider-tool.ts'
 import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
@@ -132,6 +132,8 @@ export interface StepState {
   wait?: ModelWait
   /** How often the model has refused the request as too long. */
   overflows?: number
+  /** How often it has refused parts of messages. */
+  refusalCount?: number
   /** The marks of what the provider's own tools have found for it. */
   marks?: readonly DataMark[]
   /** Answers that did not fit the format, and why. Only the model sees them. */
@@ -183,6 +185,8 @@ export interface RunState {
   staleCall?: ToolCall | undefined
   /** What the providers of its models did with tools of their own. */
   readonly providerCalls: ProviderCall[]
+  /** The parts of messages that the server of the model has refused in this run. */
+  refusals: readonly PartRefusal[]
   usage: Usage
   /** The part of it that the runs of agents account for. */
   agentUsage: Usage
@@ -241,6 +245,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     lostCalls: [],
     callCounts: newCallCounts(),
     providerCalls: [],
+    refusals: [],
     prompts: [],
     usage: NO_USAGE,
     agentUsage: NO_USAGE,

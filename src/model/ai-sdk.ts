@@ -9,6 +9,8 @@ import {
   GROQ_DIALECT,
   OPENAI_DIALECT,
 } from '../wire/provider/dialects.ts'
+import { fieldsOf } from '../wire/fields.ts'
+import { withItems } from '../wire/provider/refused-item.ts'
 import { fitRequest } from '../wire/provider/fit-request.ts'
 import { listen, type Timeouts } from './listen.ts'
 
@@ -60,6 +62,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
     capabilities: { ...CAPABILITIES, imagesInResults: dialect.richResults, structuredOutput },
     stream: (ownRequest, signal) => {
       const { request, answer } = fitRequest(ownRequest, takes)
+      let body: unknown
       const events = listen({
         model: name,
         signal,
@@ -77,10 +80,14 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
           const { stream } = await model.doStream(call)
           return readParts(stream, abortSignal)
         },
-        explain: thrownError,
+        explain: (error) => {
+          // As its `APICallError` has it.
+          body = fieldsOf(error).requestBodyValues
+          return thrownError(error)
+        },
         ...timeouts,
       })
-      return answer(events)
+      return answer(withItems(events, request.messages, () => body))
     },
   }
 }

@@ -13,6 +13,7 @@ import type { ProviderDialect } from '../wire/provider/dialects.ts'
 import { fitRequest } from '../wire/provider/fit-request.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { badResponse, modelError } from '../wire/provider/model-error.ts'
+import { isOfItem, withItems } from '../wire/provider/refused-item.ts'
 import { inWords, UnsupportedSchema } from '../wire/provider/strict-schema.ts'
 import { readSse } from '../wire/sse.ts'
 import { fieldsOf } from '../wire/fields.ts'
@@ -27,9 +28,14 @@ interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'e
   readonly dialect: ProviderDialect
   /**
    * Asks the model with this name, the second half of its full name. Contract: rejects only if no response came; with
-   * an UnsupportedSchema if no request was sent.
+   * an UnsupportedSchema if no request was sent. `onBody` is told what is sent, as a function that returns it parsed.
    */
-  readonly request: (model: string, request: ModelRequest, signal: AbortSignal) => Promise<Response>
+  readonly request: (
+    model: string,
+    request: ModelRequest,
+    signal: AbortSignal,
+    onBody: (body: () => unknown) => void,
+  ) => Promise<Response>
 }
 
 /** The most bytes of an answer that is not streamed. */
@@ -53,15 +59,17 @@ export function httpModels({
       ...(hints && { hints }),
       stream: (ownRequest, signal) => {
         const { request, answer } = fitRequest(ownRequest, dialect)
+        let body: () => unknown = () => undefined
         const events = listen({
           ...options,
           model: name,
           signal,
           patience: request.patience,
           explain: unsupported,
-          openStream: async (abort) => answers(await sendRequest(() => ask(model, request, abort), abort), codec),
+          openStream: async (abort) =>
+            answers(await sendRequest(() => ask(model, request, abort, (latest) => (body = latest)), abort), codec),
         })
-        return answer(events)
+        return answer(withItems(events, request.messages, () => body()))
       },
     }
   }
@@ -302,6 +310,7 @@ export function postModels(options: PostModels): ModelProvider {
     fetch: send = fetch,
     ...rest
   } = options
+  const { codec } = rest
   /** The models known to need the other form. */
   const retriedModels = new Set<string>()
   /** Those known to take no files, or no hints. */
@@ -310,14 +319,17 @@ export function postModels(options: PostModels): ModelProvider {
   return httpModels({
     ...rest,
     secret: apiKey,
-    request: async (model, request, signal) => {
+    request: async (model, request, signal, onBody) => {
       const { traceparent } = request
+      let sentBody: () => unknown = () => undefined
+      const isOfPart = (text: string) => isOfItem(codec.explain(parseJson(text)), request.messages, sentBody)
       const trace: Record<string, string> = traceparent === undefined ? {} : { traceparent }
       const options = request.providerOptions?.[rest.provider]
       const post = (isOther: boolean, { hints, ...body } = request) => {
         const full = hints && !refusals.hints.has(model) ? { ...body, hints } : body
         const text = encode(model, full, { isOther, isTextOnly: refusals.files.has(model) })
         const all = { ...headers, ...headersFor?.(full), ...trace }
+        onBody((sentBody = () => parseJson(text)))
         return send(url(model), {
           method: 'POST',
           // The key and the conversation go to the configured server alone.
@@ -335,7 +347,7 @@ export function postModels(options: PostModels): ModelProvider {
         if (!extras[extra] || refusals[extra].has(model) || !statuses.some((each) => each === response.status)) continue
         const text = await readText(response)
         response = new Response(text, response)
-        if (!refusal.test(text)) continue
+        if (!refusal.test(text) || isOfPart(text)) continue
         refusals[extra].add(model)
         response = await post(isOther)
         // The refusal was of something else.
@@ -347,7 +359,8 @@ export function postModels(options: PostModels): ModelProvider {
       if (form && form.type !== 'text' && FORM.test(text) && UNABLE.test(text)) {
         return post(isOther, { ...free, messages: [{ role: 'system', content: inWords(form) }, ...free.messages] })
       }
-      if (!cure.test(text)) return new Response(text, response)
+      // Another form would have the same part.
+      if (!cure.test(text) || isOfPart(text)) return new Response(text, response)
       if (lasts.test(text)) {
         if (isOther) retriedModels.delete(model)
         else retriedModels.add(model)

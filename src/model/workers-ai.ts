@@ -50,7 +50,7 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     capabilities: CAPABILITIES,
     codec: workersAiAnswers,
     dialect: COMPATIBLE_DIALECT,
-    request: async (model, request, signal) => {
+    request: async (model, request, signal, onBody) => {
       // The platform runs no tools of its own.
       request.providerTools?.()
       try {
@@ -58,9 +58,9 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
         const isSent = cache !== 'off' && request.cacheKey !== undefined
         const affinity = isSent ? { extraHeaders: { 'x-session-affinity': request.cacheKey } } : {}
         const settings = { returnRawResponse: true, signal, ...id, ...affinity } as const
-        return toResponse(
-          await binding.run(model, withAdditions(toInputs(request), request.providerOptions?.[provider]), settings),
-        )
+        const inputs = withAdditions(toInputs(request), request.providerOptions?.[provider])
+        onBody(() => inputs)
+        return toResponse(await binding.run(model, inputs, settings))
       } catch (error) {
         const refusal = error instanceof Error && REFUSAL.exec(error.message)
         if (!refusal) throw error

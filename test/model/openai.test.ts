@@ -426,7 +426,7 @@ describe('files in results', () => {
   })
 
   test('are sent again after a refusal that was of something else', async () => {
-    const refusal = { status: 400, body: errorBody('The file is too large.') }
+    const refusal = { status: 400, body: errorBody('The media of this account are blocked.') }
     const server = await startModelServer(() => refusal)
     servers.push(server)
     const model = openai({ baseUrl: server.baseUrl })('probe')

@@ -54,7 +54,13 @@ export async function makeInstallation({
   headers: ownHeaders = {},
 }: InstallationOptions = {}): Promise<Installation> {
   const control = await startControl(isHeld)
-  const model = await startModelServer((call) => answer(call, isHeld, (point) => control.note(point)))
+  let hasRefused = false
+  const model = await startModelServer((call) => {
+    const path = pathOfPicture(call)
+    if (path === undefined || hasRefused) return answer(call, isHeld, (point) => control.note(point))
+    hasRefused = true
+    return { status: 400, body: { error: { message: `Invalid '${path}'.`, param: path, code: 'invalid_value' } } }
+  })
   const changes = {
     services: [
       { binding: 'TOOL_RECORDED', service: 'recorded-tools' },
@@ -137,6 +143,15 @@ export async function makeInstallation({
   }
 }
 
+/** A picture that the server of the model refuses once. */
+export const REFUSED_PICTURE = 'UkVGVVNFRCBQSUNUVVJF'
+
+/** Returns where a request has that picture. */
+function pathOfPicture({ body }: ModelCall): string | undefined {
+  const message = body.messages.findIndex((each) => JSON.stringify(each).includes(REFUSED_PICTURE))
+  return message < 0 ? undefined : `messages[${message}].content[1].image_url.url`
+}
+
 /**
  * The model’s answer. The user’s last message has a word for each round: the names of tools to call, joined by `+`, or
  * a text whose end may be held back. After the last word it answers the number of messages that it read. An agent or a
@@ -145,7 +160,9 @@ export async function makeInstallation({
 function answer({ body }: ModelCall, isHeld: (point: string) => boolean, note: (point: string) => void) {
   const last = body.messages.findLastIndex(({ role }) => role === 'user')
   const answers = body.messages.slice(last).filter(({ role }) => role === 'assistant').length
-  const word = String(body.messages[last]?.['content']).split(' ')[answers]
+  const content = body.messages[last]?.['content']
+  const text = Array.isArray(content) ? content[0].text : content
+  const word = String(text).split(' ')[answers]
   const usage = { inputTokens: 10, outputTokens: 5 }
   const headers = { connection: 'close' }
   const calls = word?.split('+').map(callOf) ?? []

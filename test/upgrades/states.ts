@@ -1,5 +1,5 @@
 import type { RunRecord } from '../../src/contract/run.ts'
-import type { Installation } from './installation.ts'
+import { type Installation, REFUSED_PICTURE } from './installation.ts'
 
 /** A state in which a deploy or a rollback can meet a run. */
 export interface State {
@@ -23,6 +23,8 @@ export const STOPS = [
 ]
 
 const ASK_CUSTOMER = { name: 'askCustomer', description: 'Asks the customer.', inputSchema: { type: 'object' } }
+const NOTE_AND_PAY = { type: 'text', text: 'note+pay' }
+const PICTURE = { type: 'image', mediaType: 'image/png', data: REFUSED_PICTURE }
 /** About 500 tokens. */
 const LONG = 'a long word '.repeat(160).replaceAll(' ', '-')
 
@@ -108,6 +110,8 @@ export const STATES: readonly State[] = [
     answer: 'Read 3 messages.',
   },
   approval('approval', 'note+pay', {}, 'Read 4 messages.'),
+  // The server of the model has refused the picture once; another version may send it again.
+  approval('refused', '', { input: [{ role: 'user', content: [NOTE_AND_PAY, PICTURE] }] }, 'Read 4 messages.'),
   approval('agent', 'clerk(pay)', {}, 'Read 3 messages.'),
   approval('agents', 'boss(clerk(pay))', {}, 'Read 3 messages.'),
   approval('program', 'run_code(return[await(tools.pay({}))])', { code: 'also' }, 'Read 3 messages.'),

@@ -270,7 +270,15 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     summary: 'The model is asked again. Text of the earlier attempt is not part of the answer.',
     required: { step, attempt: step },
     optional: {
-      because: { type: 'string', description: 'The error code of the model whose answer broke off, or `interrupted`.' },
+      because: {
+        type: 'string',
+        description: 'The error code of the model whose answer broke off, `interrupted`, or `item_refused`.',
+      },
+      refusals: {
+        ...list(object({ position: step, part: {}, size: step, model: text, reason: text })),
+        description:
+          'Parts of messages that the server of the model has refused, and that it is not sent again: `part` is the index in the content of the message at `position`, or `opaque` for data of the provider.',
+      },
     },
   },
   'limit.reached': { summary: 'The run reached a limit.', required: { which: limit } },

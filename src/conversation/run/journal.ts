@@ -111,6 +111,7 @@ export class RunJournal implements Journal {
       this.#fullResults.clear()
       for (const event of events) {
         if (event.type === 'context.reduced') store.reductions.set(this.#run.place, event.reduction)
+        if (event.type === 'step.restarted' && event.refusals) store.addRefusals(event.refusals)
         if (event.type === 'call.settled') this.#settleChild(event.callId, state)
       }
       this.#project(state)

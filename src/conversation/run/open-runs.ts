@@ -302,6 +302,7 @@ async function portsOf(
     prompt: {
       position,
       reduction: reductionFor(store.messages, { place, state, history, isCut, view: { ...view, reduction } }),
+      refusals: store.refusals(),
       earlier: isSliding ? undefined : options,
       summarize: options.summary
         ? async (earlier, dropped, tokens) =>

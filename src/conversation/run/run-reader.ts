@@ -158,7 +158,11 @@ export function stepRequest(
   const counts = isTokenCount(state.tokens) ? state.tokens : store.tokens(state.request.model)
   const tokens = measureEstimate({ state, model, prompt: { position, reduction }, tokens: counts })
   const history = [...((hasSummary && setup.summaries?.earlier(store, { from, tokens })) || []), ...messages]
-  const prompt = { position, reduction: reductionFor(store.messages, { place, state, history, isCut, view }) }
+  const prompt = {
+    position,
+    reduction: reductionFor(store.messages, { place, state, history, isCut, view }),
+    refusals: store.refusals(),
+  }
   const {
     patience: _patience,
     cacheKey: _cacheKey,

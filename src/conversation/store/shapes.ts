@@ -2,7 +2,7 @@ import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
 import type { ContextReduction, TokenCount } from '../../contract/context.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import type { Content, Message } from '../../contract/message.ts'
+import type { Content, Message, PartRefusal } from '../../contract/message.ts'
 import type { StoredFault } from '../../contract/thrown.ts'
 import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
@@ -42,6 +42,12 @@ export function isReduction(value: unknown): value is ContextReduction {
     [turn, characters, contextTokens].every((each) => isAbsentOr(each, isNumber)) &&
     [notes, summary].every((each) => isAbsentOr(each, isText))
   )
+}
+
+export function isPartRefusal(value: unknown): value is PartRefusal {
+  if (!isObject(value)) return false
+  const { position, part, size, model, reason } = value
+  return [position, size].every(isNumber) && (isNumber(part) || part === 'opaque') && [model, reason].every(isText)
 }
 
 export function isTokenCount(value: unknown): value is TokenCount {

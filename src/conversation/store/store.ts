@@ -5,7 +5,7 @@ import type { ConversationSettings, StoredMessage } from '../../contract/convers
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { RunReporter } from '../../contract/report.ts'
-import { type Content, type DataMark, marksAmong, type Message } from '../../contract/message.ts'
+import { type Content, type DataMark, marksAmong, type Message, type PartRefusal } from '../../contract/message.ts'
 import { runOfCall } from '../../contract/id.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
@@ -16,7 +16,7 @@ import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { ChildTable } from './children.ts'
 import { CHILD, Outbox, PARENT } from './outbox.ts'
-import { isTokenCount, isUnfinishedRestore, isUsage, readableSettings } from './shapes.ts'
+import { isPartRefusal, isTokenCount, isUnfinishedRestore, isUsage, readableSettings } from './shapes.ts'
 import { Reductions } from './reductions.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 
@@ -33,6 +33,7 @@ export type MetaKey =
   | 'owner'
   | 'parked'
   | 'reduction'
+  | 'refusals'
   | 'replacements'
   | 'restore'
   | 'settings'
@@ -42,6 +43,9 @@ export type MetaKey =
 
 /** A time, in epoch milliseconds, that no conversation reaches. */
 const NO_END = Date.UTC(9999, 0)
+
+/** How many refused parts of messages a conversation remembers. */
+const MOST_REFUSED = 200
 
 /** Of how many models a conversation remembers what it has learnt, those that were asked last. */
 const MOST_COUNTS = 4
@@ -203,6 +207,17 @@ export class Store {
   marks(): readonly DataMark[] {
     const marks = this.meta('marks')
     return Array.isArray(marks) ? marks.filter((mark) => mark === 'untrusted' || mark === 'private') : []
+  }
+
+  /** Returns the parts of messages that servers of models have refused, which are not sent to them again. */
+  refusals(): readonly PartRefusal[] {
+    const parts = this.meta('refusals')
+    return Array.isArray(parts) ? parts.filter(isPartRefusal) : []
+  }
+
+  /** Adds to these; of very many, only the newest count. */
+  addRefusals(parts: readonly PartRefusal[]): void {
+    this.setMeta('refusals', [...this.refusals(), ...parts].slice(-MOST_REFUSED))
   }
 
   /** Stores messages that are of no run, with their marks and the complete content of results that were cut. */

@@ -1,7 +1,7 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
-import type { ToolCall } from '../../contract/message.ts'
+import type { PartRefusal, ToolCall } from '../../contract/message.ts'
 import {
   CONTEXT_EXCEEDED,
   failsForNow,
@@ -15,6 +15,7 @@ import { addUsage, countableUsage, type Usage, withCost } from '../../contract/u
 import { countsTokens, refuseDuplicateIds } from '../decide/admit.ts'
 import { failedRun } from '../decide/decide.ts'
 import { startEarly } from './act.ts'
+import { findRefused } from './leave-out.ts'
 import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
 import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlaces, withPlainJson } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
@@ -46,7 +47,8 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     const { attempt, cuts } = state.step ?? step
     const isShorter = await fitsAfter(running, step.step, error)
     const mayDiscard = !error.hasBegun || running.canRestart?.() !== false
-    const isRestarted = isShorter || (mayRestart(error, cuts) && mayDiscard)
+    const refusals = await refusedBy(running, error)
+    const isRestarted = isShorter || refusals.length > 0 || (mayRestart(error, cuts) && mayDiscard)
     const wait = isRestarted || !mayDiscard ? undefined : waitAfter(running, step.step, error)
     const isRetried = isRestarted || wait !== undefined
     const { code, status, attempts, message } = error.error
@@ -59,6 +61,10 @@ export async function askModel(running: Running, step: StepState): Promise<void>
       // Readers drop the reasoning of the attempt that left no room.
       if (error.hasBegun) commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1 }])
       return
+    }
+    if (refusals.length > 0) {
+      const because = 'item_refused'
+      return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because, refusals }])
     }
     if (wait) return commit([wait])
     if (isRestarted) {
@@ -75,6 +81,14 @@ async function fitsAfter(running: Running, step: number, { error, hasBegun, requ
   if (error.code !== CONTEXT_EXCEEDED || !request) return false
   if (hasBegun && (error !== LEFT_NO_ROOM || running.canRestart?.() === false)) return false
   return fitAfterRefusal(running, { step, request, overflow: error.overflow ?? {} })
+}
+
+/** Returns the parts of messages for which the model has refused the request, before any of its answer was seen. */
+async function refusedBy(
+  running: Running,
+  { error, hasBegun, request }: ModelFailure,
+): Promise<readonly PartRefusal[]> {
+  return hasBegun || !request ? [] : findRefused(running, error, request)
 }
 
 /** What a caller can do about a prompt that is too long after all that could go was left out. */

@@ -11,14 +11,14 @@ import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 import type { Running } from '../running.ts'
 import type { RunState, StepState } from '../state.ts'
-import { placedMessages, reductionOf } from '../window/fit.ts'
+import { reductionOf, sentMessages } from '../window/fit.ts'
 import { visibleMessages } from '../window/plan.ts'
 import { mendJson } from '../../schema/mend-json.ts'
 
 /** Builds the model request of the step under way. */
 export function modelRequest(
   running: Pick<Running, 'state' | 'history' | 'prompt'> &
-    Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'patience'> },
+    Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'name' | 'patience'> },
 ): ModelRequest {
   const { state, model } = running
   const {
@@ -37,7 +37,7 @@ export function modelRequest(
   // the model has called tools; otherwise the run would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(running)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  const messages = visibleMessages(placedMessages(running), reductionOf(running)).map((message) =>
+  const messages = visibleMessages(sentMessages(running), reductionOf(running)).map((message) =>
     message.role === 'tool' ? asData(message) : message,
   )
   messages.push(...feedback(rejected))

@@ -12,6 +12,7 @@ import type { Usage } from '../../contract/usage.ts'
 import { isReadOnly } from '../effects.ts'
 import type { PromptPorts, Running } from '../running.ts'
 import { countOf, learnFromRefusal, LEAST_WINDOW, measureWith, promptSize, TOKENS_A_FILE, tokensOf } from './count.ts'
+import { withoutRefused } from './refused.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
 
 /** A prompt that takes more of the room than this is reduced, to `TARGET` of it. */
@@ -41,6 +42,16 @@ export function placedMessages({
 }: Pick<Running, 'state' | 'history' | 'prompt'>): PlacedMessage[] {
   const first = prompt?.position ?? 0
   return [...history, ...state.messages.map((message, index) => ({ position: first + index, message }))]
+}
+
+/** Returns them as the model is sent them: without the parts that its server has refused. */
+export function sentMessages(
+  running: Pick<Running, 'state' | 'history' | 'prompt'> & { readonly model: Pick<ChatModel, 'name'> },
+): PlacedMessage[] {
+  const { state, prompt, model } = running
+  const refusals = [...(prompt?.refusals ?? []), ...state.refusals].filter((part) => part.model === model.name)
+  const placed = placedMessages(running)
+  return refusals.length === 0 ? placed : placed.map((each) => withoutRefused(each, refusals))
 }
 
 /** Returns the reduction in force. */
@@ -169,7 +180,7 @@ interface ReduceOptions {
 async function reduce(running: Running, options: ReduceOptions): Promise<boolean> {
   const { step, request, target, room, because, contextTokens } = options
   const { state, model, prompt, journal, commit, flush } = running
-  const messages = placedMessages(running)
+  const messages = sentMessages(running)
   const { factor = 1, fileTokens = TOKENS_A_FILE } = running.tokens
   const measure = measureWith(running.tokens)
   const previous = reductionOf(running)

@@ -1,11 +1,14 @@
 import { CONTEXT_EXCEEDED, type ModelError, type Overflow } from '../../contract/model.ts'
 import { brief } from '../fields.ts'
+import { readItemRefusal } from './refused-item.ts'
 
 /** What a provider said about a failure, whatever the format in which it did. */
 export interface ProviderFault {
   readonly message: string
   /** The provider's own code for it, such as `rate_limit_exceeded`. */
   readonly code?: string | undefined
+  /** The part of the request that it is about, such as `input[2].content[0]`. */
+  readonly path?: string | undefined
   /** The HTTP status of the response, or the one that a stream names. */
   readonly status?: number | undefined
 }
@@ -45,6 +48,7 @@ const REFUSED_CODES = /refused_request|not_found/
 export function modelError({
   message,
   code = '',
+  path,
   status = OVERLOAD.test(code) ? 529 : undefined,
 }: ProviderFault): ModelError {
   const overflow = readOverflow(message, code, status)
@@ -54,6 +58,7 @@ export function modelError({
     : REFUSED_CODES.test(baseCode) && NO_TOOLS.test(message)
       ? WITHOUT_TOOLS
       : baseCode
+  const item = kind === 'model_refused_request' ? readItemRefusal({ message, code, path }) : undefined
   return {
     code: kind,
     // A message about a wrong key may contain a part of it.
@@ -62,6 +67,7 @@ export function modelError({
     ...(status !== undefined && { status }),
     retryable: /rate_limited|unavailable/.test(kind),
     overflow,
+    ...(item && { item }),
   }
 }
 

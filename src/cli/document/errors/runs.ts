@@ -75,8 +75,8 @@ export const MODEL_ERRORS: ErrorTexts = {
   ),
   model_refused_request: http(
     400,
-    'The provider refused the request; the message is the provider’s.',
-    'Follow the message: often the context is too long, or a schema is not supported.',
+    'The provider refused the request; the message is the provider’s. A file, or earlier reasoning, for which it refuses one is left out, also of later turns, with a note to the model and `step.restarted` because of `item_refused`; one that it does not name is found by a few questions.',
+    'Follow the message. For what was left out, send another file.',
   ),
   model_stream_cut: http(502, 'The provider’s answer ended before the model was done.', 'Try again.'),
   model_timeout: http(502, 'The provider did not answer in time.', 'Try again, or use a faster model.'),

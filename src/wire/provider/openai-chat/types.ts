@@ -1,6 +1,6 @@
 import type { CallRecord, Finish } from '../../../contract/run.ts'
 import { isObject } from '../../../contract/json.ts'
-import { textOrJson } from '../../fields.ts'
+import { objectsOf, textOrJson } from '../../fields.ts'
 import type { ProviderFault } from '../model-error.ts'
 
 /**
@@ -100,10 +100,21 @@ export function explainError(json: unknown): ProviderFault | undefined {
   const body: unknown = Array.isArray(json) ? json[0] : json
   if (!isObject(body)) return undefined
   const error = body.error ?? body
-  const { message, detail, code, type, status } = isObject(error) ? error : { message: error }
+  const { message, detail, code, type, status, param, details } = isObject(error) ? error : { message: error }
   const text = textOrJson(message ?? detail)
   const word = [code, type].find((each): each is string => typeof each === 'string' && each !== '')
   const number = [code, status].map(Number).find((each) => each >= 400 && each <= 599)
   if (text === '' && word === undefined && number === undefined) return undefined
-  return { message: text || UNEXPLAINED.message, code: word, status: number }
+  const path = textOrNothing(param) ?? fieldIn(details)
+  return { message: text || UNEXPLAINED.message, code: word, status: number, ...(path !== undefined && { path }) }
+}
+
+function textOrNothing(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Returns the field that Google's `BadRequest` names among the details of an error. */
+function fieldIn(details: unknown): string | undefined {
+  const violations = objectsOf(details).flatMap(({ fieldViolations }) => objectsOf(fieldViolations))
+  return violations.map(({ field }) => textOrNothing(field)).find((field) => field !== undefined)
 }
