@@ -1,5 +1,6 @@
-import { binaryOf, toBase64, toHex } from './bytes.ts'
+import { begunEscape, escapeView, SIGN_OF_ANY, SIGN_OF_QUOTED, unescaped } from './escape-view.ts'
 import { isObject } from './json.ts'
+import { base64OfForms, hexOfForms, plainForms, printedBytes } from './secret-forms.ts'
 
 /** Removes known secrets from texts and JSON values. What contains none is returned as it is. */
 export interface SecretFilter {
@@ -14,7 +15,10 @@ export interface SecretFilter {
 }
 
 export interface TextPieces {
-  /** Takes the next piece. Returns what can be passed on: all but an end in which a secret may begin. */
+  /**
+   * Takes the next piece. Returns what can be passed on: all but an end in which a secret may begin. Of a secret in base64
+   * or hexadecimal, whose first characters are found everywhere, the first two may be passed on.
+   */
   readonly add: (piece: string) => string
   /** Returns what was held back, at the end of the text. */
   readonly rest: () => string
@@ -70,8 +74,9 @@ export function secretFilter(secrets: readonly string[], { least = 12 }: FilterO
   }
   /** Returns where the end of a text begins that may be the beginning of a secret. */
   const endOfSafe = (value: string): number => {
-    const from = Math.max(0, value.length - needles.longest() * MOST_ESCAPED)
+    const from = Math.max(0, value.length - needles.longest * MOST_ESCAPED)
     const end = value.slice(from)
+    if (!SIGN_OF_ANY.test(end)) return from + needles.beginIn(end)
     const safe = (isQuoted: boolean): number => {
       const { text: view, starts } = escapeView(end, isQuoted)
       const escapeAt = begunEscape(view)
@@ -81,25 +86,27 @@ export function secretFilter(secrets: readonly string[], { least = 12 }: FilterO
     return SIGN_OF_QUOTED.test(end) ? Math.min(safe(false), safe(true)) : safe(false)
   }
   const pieces = (): TextPieces => {
+    // The end of what was passed on, in which an encoded secret may begin.
+    let before = ''
     let tail = ''
     let readLength = 0
+    const take = (endOf: (value: string) => number): string => {
+      const value = text(before + tail)
+      // A secret that begins in what was passed on is marked behind it.
+      const from = value.startsWith(before) ? before.length : commonLength(value, before)
+      const end = Math.max(from, endOf(value))
+      before = value.slice(Math.max(0, end - MOST_PASSED_ON), end)
+      tail = value.slice(end)
+      readLength = tail.length
+      return value.slice(from, end)
+    }
     return {
       add: (piece) => {
         tail += piece
         // A long end that is kept back is read again once it has grown by an eighth, not with each piece.
-        if (tail.length < readLength * 1.125) return ''
-        const value = text(tail)
-        const end = endOfSafe(value)
-        tail = value.slice(end)
-        readLength = tail.length
-        return value.slice(0, end)
+        return tail.length < readLength * 1.125 ? '' : take(endOfSafe)
       },
-      rest: () => {
-        const value = text(tail)
-        tail = ''
-        readLength = 0
-        return value
-      },
+      rest: () => take((value) => value.length),
     }
   }
   return { text, json, pieces }
@@ -111,8 +118,8 @@ const MOST_ESCAPED = 28
 type Range = readonly [from: number, to: number]
 
 interface Needles {
-  /** The length of the longest form. */
-  readonly longest: () => number
+  /** No form of a secret is longer. */
+  readonly longest: number
   readonly shortest: number
   /** Returns where a text contains a form of a secret. */
   readonly in: (text: string) => Range[]
@@ -120,41 +127,123 @@ interface Needles {
   readonly beginIn: (text: string) => number
 }
 
-/** Prepares the forms of secrets. Those that are encoded are made for the first text that could contain one. */
+/** How many characters of an encoded secret may be passed on before it is known that they are of one. */
+const MOST_PASSED_ON = 2
+
+/**
+ * Prepares the forms of secrets. Of the encoded ones only the beginnings are made, which tell texts without secrets from
+ * others; whole ones are made for the first text that contains a beginning.
+ */
 function makeNeedles(secrets: readonly string[]): Needles {
   const withViews = (forms: readonly string[]) =>
     [...new Set(forms.flatMap((form) => [form, unescaped(form), unescaped(JSON.stringify(form).slice(1, -1))]))].filter(
       (form) => form !== '',
     )
   const plain = withViews(secrets.flatMap((secret) => [...plainForms(secret), ...printedBytes(secret)]))
-  const shortest = Math.min(...plain.map(({ length }) => length))
-  const encodedRun = new RegExp(`[\\w+/-]{${Math.max(LEAST_PIECE, shortest)}}`)
-  const base64 = once(() => [...new Set(secrets.flatMap(base64OfForms))])
-  const hex = once(() => [...new Set(secrets.flatMap(hexOfForms))])
-  const byFirst = once(() => Map.groupBy([...plain, ...base64()], (form) => form.charCodeAt(0)))
-  const hexByFirst = once(() => Map.groupBy(hex(), (form) => form.charCodeAt(0)))
-  const longest = once(() => [...plain, ...base64(), ...hex()].reduce((most, { length }) => Math.max(most, length), 0))
-  const isBegun = (forms: ReadonlyMap<number, readonly string[]>, text: string, at: number) => {
-    const candidates = forms.get(text.charCodeAt(at))
-    if (!candidates) return false
-    const end = text.slice(at)
-    return candidates.some((form) => form.length > end.length && form.startsWith(end))
-  }
+  const lengths = plain.map(({ length }) => length)
+  const wholeForms = new FormTable(plain, 1)
+  const base64 = encodedForms(secrets, base64OfForms)
+  const hex = encodedForms(secrets, hexOfForms)
   return {
-    longest,
-    shortest,
-    in: (text) => [
-      ...rangesOf(encodedRun.test(text) ? [...plain, ...base64()] : plain, text),
-      ...(HEX_RUN.test(text) ? rangesOf(hex(), withLowerHex(text)) : []),
-    ],
+    // An encoded form of a character has 18 characters at most: the hexadecimal of `%e2%82%ac`.
+    longest: Math.max(...lengths, ...secrets.map(({ length }) => 18 * length + 16)),
+    shortest: Math.min(...lengths),
+    in: (text) => [...wholeForms.in(text), ...base64.in(text), ...hex.in(withLowerHex(text))],
+    beginIn: (text) => Math.min(wholeForms.beginIn(text), base64.beginIn(text), hex.beginIn(withLowerHex(text))),
+  }
+}
+
+/** Of a longer secret, the beginnings of its encoded forms are made of this many characters. */
+const HEAD_LENGTH = 24
+/** How many characters at the end of an encoded form depend on what follows in the secret. */
+const OPEN_END = 12
+
+/** Finds encoded forms: first their beginnings, and whole ones where a text contains a beginning. */
+function encodedForms(
+  secrets: readonly string[],
+  formsOf: (secret: string) => string[],
+): Pick<Needles, 'in' | 'beginIn'> {
+  const heads = once(
+    () =>
+      new FormTable(
+        secrets.flatMap((secret) => headsOf(secret, formsOf)),
+        MOST_PASSED_ON + 1,
+      ),
+  )
+  const wholeForms = once(() => new FormTable(secrets.flatMap(formsOf), MOST_PASSED_ON + 1))
+  return {
+    in: (text) => (heads().in(text).length > 0 ? wholeForms().in(text) : []),
     beginIn: (text) => {
-      const lower = withLowerHex(text)
-      for (let at = Math.max(0, text.length - longest() + 1); at < text.length; at++) {
-        if (isBegun(byFirst(), text, at) || isBegun(hexByFirst(), lower, at)) return at
-      }
-      return text.length
+      const at = heads().beginIn(text)
+      return heads().in(text).length > 0 ? Math.min(at, wholeForms().beginIn(text)) : at
     },
   }
+}
+
+function headsOf(secret: string, formsOf: (secret: string) => string[]): string[] {
+  if (secret.length <= 2 * HEAD_LENGTH) return formsOf(secret)
+  // A character of two units is not cut.
+  const length = /[\ud800-\udbff]/.test(secret.charAt(HEAD_LENGTH - 1)) ? HEAD_LENGTH + 1 : HEAD_LENGTH
+  return formsOf(secret.slice(0, length)).map((form) => form.slice(0, -OPEN_END))
+}
+
+/** Texts to find, by their first two characters. */
+class FormTable {
+  /** A text that begins with two characters of a form has a 1 at their place. */
+  readonly #pairs = new Uint8Array(1 << 14)
+  readonly #byPair = new Map<number, string[]>()
+  readonly #single: readonly string[]
+  readonly #firsts: ReadonlySet<number>
+  readonly #shortest: number
+  readonly #longest: number
+  /** The least length of an end that counts as a beginning. */
+  readonly #least: number
+
+  constructor(forms: readonly string[], least: number) {
+    const unique = [...new Set(forms)]
+    this.#least = least
+    this.#single = unique.filter(({ length }) => length === 1)
+    this.#firsts = new Set(unique.filter(({ length }) => length > 1).map((form) => form.charCodeAt(0)))
+    this.#shortest = unique.reduce((fewest, { length }) => Math.min(fewest, length), Infinity)
+    this.#longest = unique.reduce((most, { length }) => Math.max(most, length), 0)
+    for (const form of unique) {
+      if (form.length === 1) continue
+      const pair = pairAt(form, 0)
+      this.#pairs[pair] = 1
+      const others = this.#byPair.get(pair)
+      if (others) others.push(form)
+      else this.#byPair.set(pair, [form])
+    }
+  }
+
+  in(text: string): Range[] {
+    if (text.length < this.#shortest) return []
+    const ranges = rangesOf(this.#single, text)
+    for (let at = 0; at < text.length - 1; at++) {
+      const pair = pairAt(text, at)
+      if (this.#pairs[pair] === 0) continue
+      for (const form of this.#byPair.get(pair) ?? []) {
+        if (text.startsWith(form, at)) ranges.push([at, at + form.length])
+      }
+    }
+    return ranges
+  }
+
+  beginIn(text: string): number {
+    for (let at = Math.max(0, text.length - this.#longest + 1); at <= text.length - this.#least; at++) {
+      if (at === text.length - 1) return this.#firsts.has(text.charCodeAt(at)) ? at : text.length
+      const pair = pairAt(text, at)
+      if (this.#pairs[pair] === 0) continue
+      const end = text.slice(at)
+      if (this.#byPair.get(pair)?.some((form) => form.length > end.length && form.startsWith(end))) return at
+    }
+    return text.length
+  }
+}
+
+/** Returns a number for two characters: another for each two of ASCII. */
+function pairAt(text: string, at: number): number {
+  return ((text.charCodeAt(at) << 7) ^ text.charCodeAt(at + 1)) & 0x3fff
 }
 
 function rangesOf(forms: readonly string[], text: string): Range[] {
@@ -165,11 +254,16 @@ function rangesOf(forms: readonly string[], text: string): Range[] {
   })
 }
 
-const HEX_RUN = /(?:[\da-f]{2}[: ]?){3}/i
+/** Returns how many characters two texts begin with alike. */
+function commonLength(one: string, other: string): number {
+  let length = 0
+  while (length < one.length && one[length] === other[length]) length += 1
+  return length
+}
 
 /** A text whose hexadecimal digits are in lower case, of the same length. */
 function withLowerHex(text: string): string {
-  return text.replace(/[A-F]+/g, (digits) => digits.toLowerCase())
+  return /[A-F]/.test(text) ? text.replace(/[A-F]+/g, (digits) => digits.toLowerCase()) : text
 }
 
 /** Returns how many of the backslashes at a place of a text escape each other, and not what follows them. */
@@ -192,201 +286,4 @@ function cut(text: string, ranges: readonly Range[]): string {
 function once<Value>(make: () => Value): () => Value {
   let memo: { readonly value: Value } | undefined
   return () => (memo ??= { value: make() }).value
-}
-
-/** A shorter piece of base64 says too little of a secret, and is found everywhere. */
-const LEAST_PIECE = 6
-
-/** Returns a secret as texts have it once their escapes are undone (`escape-view.ts`). */
-function plainForms(secret: string): string[] {
-  const bytes = binaryOf(new TextEncoder().encode(secret))
-  // A backslash at the end may be taken for the escape of what follows the secret.
-  const trimmed = [secret, bytes].map((text) => text.replace(/\\+$/, ''))
-  return [...new Set([secret, bytes, ...trimmed, secret.replaceAll(' ', '+')])]
-}
-
-/** Returns a secret in base64, also as it is inside a longer encoded text, and its encoded and escaped forms in base64. */
-function base64OfForms(secret: string): string[] {
-  const bytes = [utf8(secret), ...wideBytes(secret), ...encodedTexts(secret).map(utf8)]
-  return bytes.flatMap(base64Forms).filter((form) => form.length >= LEAST_PIECE)
-}
-
-/** Returns a secret, and its encoded and escaped forms, in hexadecimal, in lower case; its bytes also apart. */
-function hexOfForms(secret: string): string[] {
-  const bytes = [utf8(secret), ...wideBytes(secret)]
-  const apart = bytes.flatMap((each) => {
-    const pairs = toHex(each).match(/../g) ?? []
-    return [pairs.join(':'), pairs.join(' ')]
-  })
-  const forms = [...bytes, ...encodedTexts(secret).map(utf8)].map(toHex)
-  return [...forms, ...apart].filter((form) => form.length >= LEAST_PIECE)
-}
-
-/** The texts of a secret that may be encoded once more. */
-function encodedTexts(secret: string): string[] {
-  const hex = toHex(utf8(secret))
-  const texts = [...base64Forms(utf8(secret)), hex, hex.toUpperCase(), ...escapesOf(secret)]
-  return [...new Set(texts)].filter((text) => text !== secret && text.length >= LEAST_PIECE)
-}
-
-/** The bytes of a text in UTF-16, in both orders. */
-function wideBytes(text: string): Uint8Array[] {
-  const units = text.split('').map((unit) => unit.charCodeAt(0))
-  return [0, 8].map((first) =>
-    Uint8Array.from(units.flatMap((unit) => [(unit >> first) & 255, (unit >> (8 - first)) & 255])),
-  )
-}
-
-const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
-
-/** The ways in which a text is commonly escaped before it is encoded. */
-function escapesOf(secret: string): string[] {
-  const url = encodeURIComponent(secret.toWellFormed())
-  const json = JSON.stringify(secret).slice(1, -1)
-  const ascii = (of: RegExp) => secret.replace(of, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  const entities = (of: (char: string) => string) => secret.replace(/[&<>"']/g, of)
-  return [
-    url,
-    url.replace(/%../g, (code) => code.toLowerCase()),
-    json,
-    json.replaceAll('/', '\\/'),
-    ascii(/[^ -~]/g),
-    ascii(/[^\w]/g),
-    ascii(/[^]/g),
-    [...utf8(secret)].map((byte) => `%${toHex(Uint8Array.of(byte))}`).join(''),
-    entities((char) => `&#${char.charCodeAt(0)};`),
-    entities((char) => `&${NAMES[char]};`),
-    entities((char) => (char === "'" ? '&#39;' : `&${NAMES[char]};`)),
-  ]
-}
-
-/** The base64 of a text in both alphabets, alone and wherever it stands in a longer text. */
-function base64Forms(bytes: Uint8Array): string[] {
-  const pieces = [0, 1, 2].map((shift) => {
-    const shifted = binaryOf(new Uint8Array([...new Uint8Array(shift), ...bytes]))
-    const from = Math.ceil((shift * 8) / 6)
-    return btoa(shifted).slice(from, Math.floor((shifted.length * 8) / 6))
-  })
-  const full = toBase64(bytes)
-  const forms = [...pieces, full.replace(/=+$/, ''), full]
-  return [...forms, ...forms.map((piece) => piece.replaceAll('+', '-').replaceAll('/', '_'))]
-}
-
-/** A text in UTF-16, as the characters that its bytes are, and its bytes as JSON and lists print them. */
-function printedBytes(text: string): string[] {
-  const bytes = utf8(text)
-  return [...wideBytes(text).map(binaryOf), ...(bytes.length < LEAST_PIECE ? [] : [bytes.join(','), bytes.join(', ')])]
-}
-
-function utf8(text: string): Uint8Array {
-  return new TextEncoder().encode(text)
-}
-
-/** A text without its escapes and line breaks, with the part of the source that each of its characters comes from. */
-interface EscapeView {
-  readonly text: string
-  /** Where in the source each character begins, and where it ends. */
-  readonly starts: readonly number[]
-  readonly ends: readonly number[]
-}
-
-/**
- * Matches escapes of JSON, JavaScript, URLs and HTML, where a number may have zeros in front.
- * Backslashes in a row count as one, however often they were escaped.
- */
-const ESCAPE =
-  /\\+(?:u[0-9a-f]{4}|u\{0{0,8}[0-9a-f]{1,6}\}|x[0-9a-f]{2}|[0-3][0-7]{2}|["'/nrtbf])?|%u[0-9a-f]{4}|%[0-9a-f]{2}|&#x0{0,16}[0-9a-f]{1,6}(?:;|(?=[^\da-f;]))|&#0{0,16}\d{1,7}(?:;|(?=[^\d;]))|&(?:amp|lt|gt|quot|apos|sol|bsol|plus|equals|percnt|colon|lowbar|num|excl|commat|dollar|ast|quest);/gi
-
-/**
- * Matches escapes of quoted-printable. They are undone in a view of their own, since `=` often stands before other text.
- */
-const QUOTED = /=(?:[0-9a-f]{2}|\r?\n)/gi
-const SIGN_OF_QUOTED = /=(?:[0-9a-f]{2}|\\*[\rrn\n])/i
-const SIGN_OF_ESCAPE = /[\\%&\r\n]/
-/** How often a text is read again for escapes of escapes. */
-const ROUNDS = 5
-const LINE_BREAK = /[\r\n]+[ \t]*/g
-/** Matches an end of a text that an escape may begin with. */
-const ESCAPE_AT_END =
-  /(?:\\+(?:u(?:[0-9a-f]{0,3}|\{[0-9a-f]{0,14})|x[0-9a-f]?|[0-3][0-7]?)?|%(?:u[0-9a-f]{0,3}|[0-9a-f])?|=[0-9a-f\r]?|&(?:#(?:\d{0,23}|x[0-9a-f]{0,22})|[a-z]{0,6})?)$/i
-
-const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", sol: '/', bsol: '\\', plus: '+', equals: '=', percnt: '%' },
-  ...{ colon: ':', lowbar: '_', num: '#', excl: '!', commat: '@', dollar: '$', ast: '*', quest: '?' },
-}
-
-/** Undoes the escapes of JSON, URLs and HTML in a text, those of escapes too, and removes line breaks. */
-function unescaped(text: string, isQuoted = false): string {
-  if (!(isQuoted ? SIGN_OF_QUOTED : SIGN_OF_ESCAPE).test(text)) return text
-  // A line break ends an entity at the end of the text.
-  let view = `${text}\n`
-  for (let round = 0; round < ROUNDS; round++) {
-    const next = view.replace(ESCAPE, decodeEscape)
-    if (next === view) break
-    view = next
-  }
-  return (isQuoted ? view.replace(QUOTED, decodeEscape) : view).replace(LINE_BREAK, '')
-}
-
-/** Does as `unescaped`, and keeps where each character comes from. */
-function escapeView(text: string, isQuoted: boolean): EscapeView {
-  let view: EscapeView = {
-    text,
-    starts: Array.from({ length: text.length }, (_, at) => at),
-    ends: Array.from({ length: text.length }, (_, at) => at + 1),
-  }
-  for (let round = 0; round < ROUNDS; round++) {
-    const next = replaceIn(view, ESCAPE, decodeEscape)
-    if (next.text === view.text) break
-    view = next
-  }
-  return replaceIn(isQuoted ? replaceIn(view, QUOTED, decodeEscape) : view, LINE_BREAK, () => '')
-}
-
-/** Returns where the end of a text begins that may be the beginning of an escape; its length if there is none. */
-function begunEscape(text: string): number {
-  return ESCAPE_AT_END.exec(text)?.index ?? text.length
-}
-
-function decodeEscape(escape: string): string {
-  const [, hex] = /^(?:%u?|=|&#x|\\+[ux]\{?)([0-9a-f]+)[;}]?$/i.exec(escape) ?? []
-  const [, octal] = /^\\+(\d+)$/.exec(escape) ?? []
-  const [, decimal] = /^&#(\d+);?$/.exec(escape) ?? []
-  const digits = hex ?? octal ?? decimal
-  if (digits !== undefined) {
-    const code = parseInt(digits, hex === undefined ? (octal === undefined ? 10 : 8) : 16)
-    return code <= 0x10ffff ? String.fromCodePoint(code) : escape
-  }
-  if (escape.startsWith('=')) return ''
-  if (escape.startsWith('&')) return ENTITIES[escape.slice(1, -1).toLowerCase()] ?? escape
-  const end = escape.replace(/^\\+/, '')
-  return end === '' ? '\\' : (LETTERS[end] ?? end)
-}
-
-function replaceIn(view: EscapeView, pattern: RegExp, replace: (match: string) => string): EscapeView {
-  const starts: number[] = []
-  const ends: number[] = []
-  let text = ''
-  let at = 0
-  const copyTo = (end: number) => {
-    text += view.text.slice(at, end)
-    for (; at < end; at++) {
-      starts.push(view.starts[at] ?? 0)
-      ends.push(view.ends[at] ?? 0)
-    }
-  }
-  for (const match of view.text.matchAll(pattern)) {
-    copyTo(match.index)
-    const [start, end] = [view.starts[at] ?? 0, view.ends[at + match[0].length - 1] ?? 0]
-    const replacement = replace(match[0])
-    text += replacement
-    for (let unit = 0; unit < replacement.length; unit++) {
-      starts.push(start)
-      ends.push(end)
-    }
-    at += match[0].length
-  }
-  copyTo(view.text.length)
-  return { text, starts, ends }
 }

@@ -184,8 +184,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'secrets are found in base64 within a longer text',
     file: 'contract/secrets.ts',
-    text: 'secrets.flatMap(base64OfForms)',
-    replacement: '[]',
+    text: 'encodedForms(secrets, base64OfForms)',
+    replacement: 'encodedForms([], base64OfForms)',
     test: 'security/secrets.test.ts',
   },
   {
@@ -219,8 +219,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'secrets are found in hexadecimal of any case',
     file: 'contract/secrets.ts',
-    text: 'rangesOf(hex(), withLowerHex(text))',
-    replacement: 'rangesOf(hex(), text)',
+    text: '...hex.in(withLowerHex(text))',
+    replacement: '...hex.in(text)',
     test: 'security/redaction.test.ts',
   },
   {

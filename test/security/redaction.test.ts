@@ -5,15 +5,20 @@ import { sendOutbound } from '../../src/definitions/code/outbound.ts'
 import { bytesOf, ENCODERS } from './secret-forms.ts'
 
 const SECRET = 'sk-Ab/9+"<é&\'zZ%\\q=='
+/** As long as the keys of most providers. */
+const LONG = `sk-proj-${SECRET}${'T3BlbkFJ_9aC-xW5'.repeat(8)}zA`
 
 /** The part of an encoded secret that must not be left: all but the ends, which other text takes part in. */
 const core = (text: string) => text.slice(3, -5)
 
-describe('a secret is removed', () => {
-  const { text: redact } = redactor([SECRET])
+describe.each([
+  ['a short secret', SECRET],
+  ['a long secret', LONG],
+])('%s is removed', (_, secret) => {
+  const { text: redact } = redactor([secret])
 
   test.each(Object.keys(ENCODERS))('encoded as %s', (name) => {
-    const encoded = ENCODERS[name]?.(SECRET) ?? ''
+    const encoded = ENCODERS[name]?.(secret) ?? ''
     const output = redact(`before ${encoded} after`)
     expect(output).toContain('[redacted]')
     expect(output).not.toContain(core(encoded))
@@ -30,11 +35,50 @@ describe('a secret is removed', () => {
   )
   const pairs = usual.flatMap((first) => usual.map((second) => [first, second] as const))
   test.each(pairs)('encoded as %s and then as %s', (first, second) => {
-    const encoded = ENCODERS[second]?.(ENCODERS[first]?.(SECRET) ?? '') ?? ''
+    const encoded = ENCODERS[second]?.(ENCODERS[first]?.(secret) ?? '') ?? ''
     const output = redact(encoded)
     expect(output).toContain('[redacted]')
   })
 
+  test('from a text that comes in pieces, whose other parts stay as they are', () => {
+    const filter = redactor([secret])
+    const word = fc.stringMatching(/^[a-z+/=&%-]{1,30}$/)
+    const forms = names.filter((name) => !name.endsWith('in lines')).map((name) => ENCODERS[name]?.(secret) ?? '')
+    const part = fc.oneof(
+      word.map((text) => ({ text, pattern: text.replace(/[+/&%-]/g, '\\$&') })),
+      // The ends of encoded forms are of what stands beside the secret, or pass before it is known what they are of.
+      fc.constantFrom(...forms).map((text) => ({ text, pattern: '[^]{0,14}\\[redacted\\][^]{0,14}' })),
+    )
+    fc.assert(
+      fc.property(
+        fc.array(part, { minLength: 1, maxLength: 5 }),
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
+        (parts, lengths) => {
+          const text = parts.map((each) => each.text).join('. ')
+          const pieces = filter.pieces()
+          let output = ''
+          for (let at = 0, turn = 0; at < text.length; turn++) {
+            const length = lengths[turn % lengths.length] ?? 1
+            output += pieces.add(text.slice(at, at + length))
+            at += length
+          }
+          output += pieces.rest()
+          expect(output).toMatch(new RegExp(`^${parts.map(({ pattern }) => pattern).join('\\. ')}$`))
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test('from a text that comes in pieces, of which only an end that may begin one is held back', () => {
+    const pieces = redactor([secret]).pieces()
+    const [first = ''] = secret
+    const output = [' Hello', ' world', first, 'x', 'c2', 'st', '!'].map((piece) => pieces.add(piece))
+    expect(output).toEqual([' Hello', ' world', '', `${first}x`, 'c2', '', 'st!'])
+  })
+})
+
+describe('a secret is removed', () => {
   test('from JSON values, keys and numbers, and other texts stay as they are', () => {
     const { json, text } = redactor(['123456', SECRET])
     const value = { a: [SECRET, 123456, 7], [SECRET]: null, buffer: bytesOf(`x${SECRET}`).toJSON(), bytes: [1, 2] }
@@ -55,7 +99,9 @@ describe('a secret is removed', () => {
         fc.uint8Array({ maxLength: 3000 }),
         // As UTF-8, those characters are no bytes of UTF-16 any more.
         fc.constantFrom(
-          ...names.filter((name) => !name.endsWith('read as bytes')).map((name) => ENCODERS[name] ?? String),
+          ...Object.keys(ENCODERS)
+            .filter((name) => !name.endsWith('read as bytes'))
+            .map((name) => ENCODERS[name] ?? String),
         ),
         fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 20 }),
         async (before, after, encode, sizes) => {
