@@ -16,6 +16,8 @@ type Way = 'held' | 'lost' | number
 const DELAYS_MS = [0, 5, 20, 80] as const
 /** The same of a request, all of them: the edge dies before it comes, while it is accepted, and after it was answered. */
 const REQUEST_DELAYS_MS = [0, 20, 100] as const
+/** How long the runs of one kill may take to come to their points, in milliseconds, while some of them go on. */
+const MOST_WAIT_MS = 10 * 60_000
 /** The part of the moments that may be missed. */
 const MOST_MISSED = 0.2
 /** How likely an answer is lost amid random kills. */
@@ -125,7 +127,10 @@ export class Player {
       this.#play(run.moment.kind, run.token, { isWatched: run.isWatched, pass: run.pass }),
     )
     for (const [index, run] of heldRuns.entries()) void playing[index]?.then(() => (run.hasEnded = true))
-    await until(() => heldRuns.every((run) => run.isThere || run.hasEnded), PATIENCE_MS)
+    // On a busy machine it takes long until all are there; as long as some go on, the others may.
+    const isReady = () => heldRuns.every((run) => run.isThere || run.hasEnded)
+    const isStill = () => Date.now() - Math.max(...heldRuns.map((run) => run.passedAt)) > PATIENCE_MS
+    await until(() => isReady() || isStill(), MOST_WAIT_MS)
     this.moments += heldRuns.length
     for (const run of heldRuns) if (!run.isThere) this.#missed.push(run.name)
     const longest = Math.max(0, ...heldRuns.map(({ delayMs = 0 }) => delayMs))
@@ -165,6 +170,8 @@ class HeldRun {
   readonly token: string
   isThere = false
   hasEnded = false
+  /** When it has come to a point last, in epoch milliseconds. */
+  passedAt = Date.now()
   readonly #hold = Promise.withResolvers<void>()
 
   constructor(moment: Moment, token: string) {
@@ -190,6 +197,7 @@ class HeldRun {
   readonly letGo = (): void => this.#hold.resolve()
 
   readonly pass: Stage['pass'] = async (point) => {
+    this.passedAt = Date.now()
     if (point !== this.moment.point || this.isThere) return undefined
     this.isThere = true
     await this.#hold.promise
