@@ -35,6 +35,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     error: object({ type: text, message: text, details: object({ error_code: text }, { param: text }) }),
     request_id: text,
   }),
+  McpError: object(
+    { jsonrpc: { const: '2.0' }, error: object({ code: { type: 'integer' }, message: text }, { data: {} }) },
+    { id: { type: ['string', 'integer', 'null'] } },
+  ),
   OpenAIError: object({
     error: object({
       message: text,

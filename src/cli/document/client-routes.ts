@@ -146,8 +146,6 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'Clients',
       id: 'chat',
       summary: 'Chat with `useChat` of the AI SDK',
-      description:
-        'A request that accepts any type, as those of the AI SDK, gets an error as text: a sentence for the page. The header `edgecall-error` has the code.',
       scope: 'chat',
       body: 'UseChatBody',
       answers: { 200: STREAM },
@@ -225,7 +223,7 @@ export const CLIENT_ROUTES: Routes = {
       scope: 'tools:read and chat',
       body: 'McpMessage',
       answers: {
-        200: { says: 'The JSON-RPC response.', json: { type: 'object' }, events: 'McpMessage' },
+        200: { says: 'The JSON-RPC response.', json: 'McpMessage', events: 'McpMessage' },
         202: { says: 'The notification, or the reply to a question, was accepted.' },
       },
       errors: {

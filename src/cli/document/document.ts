@@ -9,7 +9,7 @@ import { withDialects } from './dialects.ts'
 import { withWebhookServices } from './webhook-services.ts'
 import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
-import { ref } from './json-schema.ts'
+import { ref, text } from './json-schema.ts'
 import { memberPages } from './members.ts'
 import { operationOf, type Routes } from './operation.ts'
 import { withPlatformLimits } from './platform-limits.ts'
@@ -240,6 +240,24 @@ function openApiDocument(version: string): JsonObject {
         OpenAIError: {
           description: 'An error in OpenAI’s format.',
           content: { 'application/json': { schema: ref('OpenAIError') } },
+        },
+        ModelsError: {
+          description:
+            'An error in OpenAI’s format. For a request with the header `anthropic-version`, in Anthropic’s.',
+          content: { 'application/json': { schema: { anyOf: [ref('OpenAIError'), ref('AnthropicError')] } } },
+        },
+        ChatError: {
+          description:
+            'An error, as problem details (RFC 9457). For a request that accepts any type, a sentence for the page; the header `edgecall-error` has the code.',
+          content: { 'application/problem+json': { schema: ref('Problem') }, 'text/plain': { schema: text } },
+        },
+        SignInError: {
+          description: 'A sentence for the person who signs in.',
+          content: { 'application/problem+json': { schema: ref('Problem') }, 'text/plain': { schema: text } },
+        },
+        McpError: {
+          description: 'An error of JSON-RPC.',
+          content: { 'application/json': { schema: ref('McpError') } },
         },
       },
       schemas: { ...bodySchemas(), ...ANSWERS, ...eventSchemas() },

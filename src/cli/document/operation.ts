@@ -3,16 +3,15 @@ import { ref, text } from './json-schema.ts'
 
 /**
  * The content of a successful answer: JSON, with a schema or the name of one, or text of another type. `events` names the
- * schema of the data of each server-sent event, if the answer can be streamed.
+ * schema of the data of each server-sent event, if the answer is streamed or can be.
  */
-export type RouteAnswer =
-  | {
-      readonly says: string
-      readonly json: string | JsonSchema
-      readonly events?: string
-      readonly headers?: JsonObject
-    }
-  | { readonly says: string; readonly type?: string }
+export interface RouteAnswer {
+  readonly says: string
+  readonly json?: string | JsonSchema
+  readonly events?: string
+  readonly type?: string
+  readonly headers?: JsonObject
+}
 
 export interface DocumentedRoute {
   readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Schedules' | 'Tools' | 'Keys' | 'Clients' | 'Edge'
@@ -35,6 +34,9 @@ export interface DocumentedRoute {
 
 /** Routes by path and method, such as `{ '/runs': { post: … } }`. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, DocumentedRoute>>>>
+
+/** The scope of a route that answers any key. */
+export const ANY_KEY = 'none; any key'
 
 /** The size of a page. */
 const LIMIT = { type: 'integer', minimum: 1, maximum: 1000 }
@@ -112,32 +114,44 @@ function eventStream(name: string): JsonObject {
   return { 'text/event-stream': { schema } }
 }
 
-const KEYED = { 401: 'The API key is missing or invalid.', 403: 'The API key lacks the required scope.' }
+const NO_KEY = { 401: 'The API key is missing or invalid.' }
+const NO_SCOPE = { 403: 'The API key lacks the required scope.' }
 const WITH_BODY = {
   400: 'The body is malformed, or it names something that does not exist.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
 }
 
+/** The forms of errors, by the beginnings of the paths whose clients know them. */
+const ERROR_FORMS = {
+  '/v1/messages': 'AnthropicError',
+  '/v1/models': 'ModelsError',
+  '/v1/': 'OpenAIError',
+  '/chat': 'ChatError',
+  '/mcp': 'McpError',
+  '/connections/callback': 'SignInError',
+  '/': 'Problem',
+}
+
 function errorsOf(path: string, { scope, body, errors }: DocumentedRoute): JsonObject {
-  const isAnthropic = path.startsWith('/v1/messages')
-  const form = isAnthropic ? 'AnthropicError' : path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
-  const all = { ...(scope !== undefined && KEYED), ...(body !== undefined && WITH_BODY), ...errors }
+  const [, form = ''] = Object.entries(ERROR_FORMS).find(([under]) => path.startsWith(under)) ?? []
+  const all = {
+    ...(scope !== undefined && NO_KEY),
+    ...(scope !== undefined && scope !== ANY_KEY && NO_SCOPE),
+    ...(body !== undefined && WITH_BODY),
+    ...errors,
+  }
   const answer = (description: string) => ({ $ref: `#/components/responses/${form}`, description })
   return { ...mapped(all, answer), default: answer('Any other error; see its `code`.') }
 }
 
-function responseOf(answer: RouteAnswer): JsonObject {
-  const { says: description } = answer
-  if (!('json' in answer)) {
-    const { type } = answer
-    if (type === 'events') return { description, content: eventStream('RunEvent') }
-    return { description, ...(type !== undefined && { content: { [type]: { schema: text } } }) }
+function responseOf({ says: description, json, events, type, headers }: RouteAnswer): JsonObject {
+  const content = {
+    ...(json !== undefined && { 'application/json': { schema: typeof json === 'string' ? ref(json) : json } }),
+    ...(type !== undefined && { [type]: { schema: text } }),
+    ...(events !== undefined && eventStream(events)),
   }
-  const { json, events, headers } = answer
-  const schema = typeof json === 'string' ? ref(json) : json
-  const content = { 'application/json': { schema }, ...(events !== undefined && eventStream(events)) }
-  return { description, ...(headers && { headers }), content }
+  return { description, ...(headers && { headers }), ...(Object.keys(content).length > 0 && { content }) }
 }
 
 function mapped<Value>(record: Readonly<Record<string, Value>>, make: (value: Value) => JsonObject): JsonObject {

@@ -173,7 +173,7 @@ export const RESPONSE_ROUTES: Routes = {
           },
         },
       },
-      errors: START_ERRORS,
+      errors: { ...ANSWER_ERRORS, 503: START_ERRORS[503] },
     },
   },
   '/v1/responses/{id}/cancel': {

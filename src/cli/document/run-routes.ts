@@ -1,7 +1,7 @@
 import { STREAM_FORMATS } from './client-routes.ts'
 import { ref } from './json-schema.ts'
 import { COUNT_RUNS, LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
-import type { Routes } from './operation.ts'
+import { ANY_KEY, type Routes } from './operation.ts'
 
 /** The errors of a request about a conversation or run that is not there. */
 export const MISSING_RUN = {
@@ -32,10 +32,10 @@ const WAITING = {
   says: 'The run waits for its caller or for an approval, or the request had `Prefer: respond-async`.',
   json: 'Run',
 }
-const TURN = {
-  ...ENDED,
-  headers: { 'X-Run-Id': { schema: { type: 'string' } }, 'X-Conversation-Id': { schema: { type: 'string' } } },
-} as const
+const RUN_ID = { 'X-Run-Id': { schema: { type: 'string' } } }
+const TURN = { ...ENDED, headers: { ...RUN_ID, 'X-Conversation-Id': { schema: { type: 'string' } } } }
+/** The errors of a turn that is run again, with the model that it had. */
+const { 503: _noModel, ...FAILED_AGAIN } = FAILED
 
 /** The routes of runs and of conversations. */
 export const RUN_ROUTES: Routes = {
@@ -50,7 +50,7 @@ export const RUN_ROUTES: Routes = {
       query: FORMAT,
       headers: RUN_HEADERS,
       body: 'RunBody',
-      answers: { 200: TURN },
+      answers: { 200: { ...ENDED, headers: RUN_ID } },
       errors: { ...FAILED, 422: 'A limit failed the run, or the `Idempotency-Key` was used with another body.' },
     },
   },
@@ -61,7 +61,7 @@ export const RUN_ROUTES: Routes = {
       id: 'getCaller',
       summary: 'Get what the edge knows of the caller',
       description: 'A page can tell by it what a key may do.',
-      scope: 'none; any key',
+      scope: ANY_KEY,
       answers: { 200: { says: 'The tenant, the key and its scopes, and the currency of costs.', json: 'Caller' } },
     },
   },
@@ -239,7 +239,7 @@ export const RUN_ROUTES: Routes = {
       query: { after: 'Return events after this `seq`.', ...FORMAT },
       headers: { 'Last-Event-ID': 'Return events after the event with this id.' },
       answers: {
-        200: { says: 'The events until the run ends or waits.', type: 'events' },
+        200: { says: 'The events until the run ends or waits.', events: 'RunEvent' },
         204: { says: 'The run has ended, and has no later event: an `EventSource` then closes.' },
       },
       errors: { ...MISSING_RUN, 400: 'The run has no event with this `seq` or id.' },
@@ -273,7 +273,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: FORMAT,
       answers: { 200: TURN, 202: WAITING },
-      errors: { ...MISSING_RUN, ...FAILED, 409: 'The run has not ended, or it was already regenerated.' },
+      errors: { ...MISSING_RUN, ...FAILED_AGAIN, 409: 'The run has not ended, or it was already regenerated.' },
     },
   },
   '/conversations/{id}/runs/{run}/calls/{call}': {
