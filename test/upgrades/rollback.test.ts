@@ -113,7 +113,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
       const rest = ['copied-released', 'copied-today', ...(who === 'released' ? ['doomed'] : [])]
       expect(conversations.map(({ id }) => id)).toEqual([...ids, ...rest].toSorted())
       const approvals: { conversation: string; path?: object[] }[] = await edge.ask('/approvals')
-      const waiting = ['approval', 'program', 'agent', 'agents'].length
+      const waiting = ['approval', 'refused', 'program', 'agent', 'agents'].length
       expect(approvals).toHaveLength(who === 'released' ? 2 * waiting : waiting)
     })
 
@@ -194,7 +194,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
           },
           { timeout: 30_000 },
         )
-        .toEqual({ open: who === 'released' ? 8 : 0, deleted: who === 'released' ? 1 : 2, notUsed: 0 })
+        .toEqual({ open: who === 'released' ? 9 : 0, deleted: who === 'released' ? 1 : 2, notUsed: 0 })
       const conversations = await edge.ask('/conversations?limit=1000')
       const { runs, tokens, quotas } = await edge.ask('/usage')
       expect([runs > 0, tokens > 0, quotas.conversations.used]).toEqual([true, true, conversations.length])
