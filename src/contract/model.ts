@@ -150,6 +150,9 @@ export function failsForNow({ code, status, retryable }: ModelError): boolean {
 /** The error code of a request that is longer than the context window of its model. */
 export const CONTEXT_EXCEEDED = 'model_context_exceeded'
 
+/** The error code of a model that has stopped without a text or a call. */
+export const EMPTY_ANSWER = 'empty_answer'
+
 /** What a refusal of a too long request says. Servers may name no figure, or a wrong one. */
 export interface Overflow {
   /** The context window of the model, in tokens. */

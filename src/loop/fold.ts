@@ -5,7 +5,7 @@ import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../co
 import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
 import { findStaleCall, isRepeat, namesOnOffer, REPEATED_CALL } from './decide/admit.ts'
-import { countCall, recountCall } from './decide/call-counts.ts'
+import { countCall, countRestart, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import { briefArguments, callsMadeIn } from './effects.ts'
@@ -222,7 +222,7 @@ function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.res
   if (!step) return
   step.attempt = attempt
   if (step.wait) step.wait = { ms: step.wait.ms, count: step.wait.count, attempts: step.wait.attempts }
-  if (because?.startsWith('model_')) step.cuts += 1
+  countRestart(step, because)
 }
 
 function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventOf<'model.waiting'>): void {

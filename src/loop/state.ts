@@ -115,6 +115,8 @@ export interface StepState {
   attempt: number
   /** How often the model's answer broke off. */
   cuts: number
+  /** How often the model has answered with nothing. Default 0. */
+  empties?: number
   /** The names of the tools on offer, if they are not all tools of the run. */
   readonly tools?: readonly string[]
   /** Absent until the model's answer is complete. */

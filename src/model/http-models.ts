@@ -15,7 +15,7 @@ import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { badResponse, modelError } from '../wire/provider/model-error.ts'
 import { isOfItem, withItems } from '../wire/provider/refused-item.ts'
 import { inWords, UnsupportedSchema } from '../wire/provider/strict-schema.ts'
-import { readSse } from '../wire/sse.ts'
+import { readAnswerFrames } from '../wire/provider/answer-frames.ts'
 import { fieldsOf } from '../wire/fields.ts'
 
 interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'explain' | 'patience'> {
@@ -37,9 +37,6 @@ interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'e
     onBody: (body: () => unknown) => void,
   ) => Promise<Response>
 }
-
-/** The most bytes of an answer that is not streamed. */
-const MOST_WHOLE = 8 * 1024 * 1024
 
 /** Makes the models of a provider that gets one request for each answer. */
 export function httpModels({
@@ -101,27 +98,39 @@ function wasDropped(error: unknown): boolean {
   return DROPPED.test(`${message} ${String(code)}`)
 }
 
-/** Yields the events of an answer, those of one read together. */
+/**
+ * Yields the events of an answer, those of one read together. An answer that has given its stop reason ends five seconds
+ * later, if its server leaves the connection open.
+ */
 async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<readonly ModelEvent[], void> {
+  const { ok, status } = response
   const type = response.headers.get('content-type') ?? ''
-  const decoder = codec.decoder()
-  if (response.ok && /\bjson\b/i.test(type)) {
-    yield decoder.push({ data: await readText(response, MOST_WHOLE) })
-    yield decoder.end(true)
-  } else if (response.ok && /\bevent-stream\b/i.test(type) && response.body) {
-    for await (const frames of readSse(response.body)) {
-      yield frames.flatMap(decoder.push)
-      if (decoder.isDone) return
-    }
-    yield decoder.end()
-  } else if (response.ok) {
-    await response.body?.cancel()
-    const what = `The model server answered with status ${response.status} and "${type}", not with an event stream.`
-    yield [{ type: 'error', error: badResponse(`${what} ${WHY_NO_STREAM}`) }]
-  } else {
+  if (!ok) {
     yield [{ type: 'error', error: await refusedResponse(response, codec.explain) }]
+    return
+  }
+  const body = /\bhtml\b/i.test(type) ? undefined : response.body
+  const decoder = codec.decoder()
+  let endsAt: number | undefined
+  let frameCount = 0
+  for await (const frames of body ? readAnswerFrames(body, () => endsAt) : []) {
+    const events = frames.flatMap(decoder.push)
+    frameCount += frames.length
+    yield events
+    if (decoder.isDone) return
+    if (decoder.isOver && (endsAt === undefined || events.length > 0)) endsAt = Date.now() + AFTER_FINISH_MS
+  }
+  if (frameCount > 0 || /\bevent-stream\b/i.test(type)) {
+    yield decoder.end(frameCount === 1 && /\bjson\b/i.test(type))
+  } else {
+    if (!body) await response.body?.cancel()
+    const what = `The model server answered with status ${status} and "${type}", but with no event stream and no JSON.`
+    yield [{ type: 'error', error: badResponse(`${what} ${WHY_NO_STREAM}`) }]
   }
 }
+
+/** How long the usage of an answer may come after its stop reason, in milliseconds. */
+const AFTER_FINISH_MS = 5000
 
 const WHY_NO_STREAM = 'A proxy may have answered in its place, or the base URL of the provider is wrong.'
 

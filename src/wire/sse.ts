@@ -59,31 +59,16 @@ export async function* readSse(
   }
 }
 
-/** Returns a function that takes a stream's text piece by piece and returns the events that each piece completes. */
-function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
-  /**
-   * The pieces of an unfinished line. They are joined once, at its end, since each concatenation would copy the text.
-   */
+/**
+ * Returns a function that takes a stream's text piece by piece, calls `take` with each line that a piece completes, and
+ * returns the number of characters of the line that is not complete. A line ends with LF, CRLF or CR.
+ */
+export function lineReader(take: (line: string) => void): (text: string) => number {
+  /** The pieces of an unfinished line. They are joined once, at its end, since each concatenation would copy the text. */
   let pieces: string[] = []
-  let endedInReturn = false
-  let data: string | undefined
-  let event: string | undefined
-  let id: string | undefined
   let size = 0
-
-  function take(line: string): void {
-    const colon = line.indexOf(':')
-    const end = colon < 0 ? line.length : colon
-    const name = line.slice(0, end)
-    const value = line.slice(end + (line[end + 1] === ' ' ? 2 : 1))
-    if (name === 'data') data = data === undefined ? value : `${data}\n${value}`
-    else if (name === 'event') event = value || undefined
-    else if (name === 'id' && !value.includes('\0')) id = value
-    else if (name === 'retry' && /^\d+$/.test(value)) resume.retryMs = Number(value)
-  }
-
+  let endedInReturn = false
   return (text) => {
-    const frames: SseFrame[] = []
     // A line feed after a carriage return belongs to the same line break.
     let rest = endedInReturn && text[0] === '\n' ? text.slice(1) : text
     if (text !== '') endedInReturn = text.endsWith('\r')
@@ -92,23 +77,61 @@ function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
     for (let to = rest.indexOf('\n'); to !== -1; to = rest.indexOf('\n', from)) {
       let line = rest.slice(from, to)
       from = to + 1
-      size += line.length
       if (pieces.length > 0) {
         line = pieces.join('') + line
         pieces = []
+        size = 0
       }
-      if (line !== '') {
-        take(line)
-        continue
-      }
+      take(line)
+    }
+    if (from < rest.length) pieces.push(rest.slice(from))
+    size += rest.length - from
+    return size
+  }
+}
+
+/** Splits a line of an event stream into the name of its field and the value. A comment has the name ''. */
+export function fieldOf(line: string): [name: string, value: string] {
+  const colon = line.indexOf(':')
+  const end = colon < 0 ? line.length : colon
+  return [line.slice(0, end), line.slice(end + (line[end + 1] === ' ' ? 2 : 1))]
+}
+
+/** Throws if an event of so many characters is too long. */
+export function refuseLongEvent(size: number): void {
+  if (size > MOST_CHARACTERS) throw new Error('An event is too long')
+}
+
+/** Returns a function that takes a stream's text piece by piece and returns the events that each piece completes. */
+function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
+  let frames: SseFrame[] = []
+  let data: string | undefined
+  let event: string | undefined
+  let id: string | undefined
+  /** The number of characters of the event's complete lines. */
+  let size = 0
+
+  function take(line: string): void {
+    size += line.length
+    if (line === '') {
       if (data !== undefined) frames.push({ event, id, data })
       if (id !== undefined) resume.lastId = id
       data = event = id = undefined
       size = 0
+      return
     }
-    if (from < rest.length) pieces.push(rest.slice(from))
-    size += rest.length - from
-    if (size > MOST_CHARACTERS) throw new Error('An event is too long')
+    const [name, value] = fieldOf(line)
+    if (name === 'data') data = data === undefined ? value : `${data}\n${value}`
+    else if (name === 'event') event = value || undefined
+    else if (name === 'id' && !value.includes('\0')) id = value
+    else if (name === 'retry' && /^\d+$/.test(value)) resume.retryMs = Number(value)
+  }
+
+  const readLines = lineReader(take)
+  return (text) => {
+    frames = []
+    const openSize = readLines(text)
+    refuseLongEvent(size + openSize)
     return frames
   }
 }

@@ -31,7 +31,7 @@ const SCENES: Readonly<Record<string, { script: readonly Script[]; body?: object
       ],
     ],
   },
-  'nothing at all': { script: [[{ type: 'finish', finish: 'stop' }]] },
+  'nothing at all': { script: [[{ type: 'finish', finish: 'stop' }]], body: { stop: ['END'] } },
   'an answer after a call of the edge': { script: [ask(['clock']), say('Noon.')] },
   'every round': {
     script: [[{ type: 'text', text: 'I look.' }, ...ask(['clock'])], say('Noon.')],

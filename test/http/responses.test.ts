@@ -168,14 +168,14 @@ describe('a compaction', () => {
   })
 
   test('fails without a summary, is nothing for others’ models, and must be asked for last', async () => {
-    const edge = keptEdge({ script: [say(' '), say('Hello.')] })
+    const edge = keptEdge({ script: [say(' '), say(' '), say('Hello.')] })
     const { responses } = clientOf(edge)
     expect(await errorOf(responses.compact({ model: 'test/scripted', input: 'Hi' }))).toMatchObject({ status: 502 })
     const foreign = { type: 'compaction', encrypted_content: 'gAAAA' } as const
     const user = { role: 'user', content: 'Hi' } as const
     const { response } = await responses.create({ input: [user, foreign, user], store: false }).withResponse()
     expect(response.headers.get('edgecall-ignored')).toBe('input[1]')
-    expect(visibleTexts(edge)[1]).toEqual(['user: Hi', 'user: Hi'])
+    expect(visibleTexts(edge)[2]).toEqual(['user: Hi', 'user: Hi'])
     const early = responses.create({ input: [{ type: 'compaction_trigger' }, user] })
     expect(await errorOf(early)).toEqual({ status: 400, code: 'invalid_value', param: 'input[0]' })
   })

@@ -140,11 +140,19 @@ describe('an answer', () => {
     [
       { 'content-type': 'text/html' },
       '<p>Welcome</p>',
-      'The model server answered with status 200 and "text/html", not with an event stream. A proxy may have answered in its place, or the base URL of the provider is wrong.',
+      'The model server answered with status 200 and "text/html", but with no event stream and no JSON. A proxy may have answered in its place, or the base URL of the provider is wrong.',
     ],
-    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent something that is not JSON.'],
+    [
+      { 'content-type': 'application/json' },
+      '{"cho',
+      'The model server answered with status 200 and "application/json", but with no event stream and no JSON. A proxy may have answered in its place, or the base URL of the provider is wrong.',
+    ],
     [{ 'content-type': 'application/json' }, '{}', 'The model server sent an empty answer.'],
-    [{ 'content-type': 'application/json' }, '', 'The model server sent an empty answer.'],
+    [
+      { 'content-type': 'text/plain' },
+      'upstream error',
+      'The model server answered with status 200 and "text/plain", but with no event stream and no JSON. A proxy may have answered in its place, or the base URL of the provider is wrong.',
+    ],
   ])('is invalid with %j', async (headers, body, message) => {
     const { events } = await exchange([{ headers, body }])
     expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, retryable: true } }])

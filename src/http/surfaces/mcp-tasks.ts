@@ -63,7 +63,10 @@ export const taskModels: ModelProvider = () => ({
       const error = { code: 'model_refused_request', message: 'This model makes the calls of tasks.', retryable: false }
       return yield { type: 'error', error }
     }
-    if (messages.at(-1)?.role === 'tool') return yield { type: 'finish', finish: 'stop' }
+    if (messages.at(-1)?.role === 'tool') {
+      yield { type: 'text', text: 'The call is over.' }
+      return yield { type: 'finish', finish: 'stop' }
+    }
     yield { type: 'call', index: 0, tool: call.tool, arguments: call.arguments }
     yield { type: 'finish', finish: 'tool_calls' }
   },

@@ -1,4 +1,5 @@
 import type { ToolCall } from '../../contract/message.ts'
+import { EMPTY_ANSWER } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 
 /** How many calls of a run were asked for before a call. `equal`: with its tool, by whatever name, and its arguments. */
@@ -82,4 +83,10 @@ function addEqual({ equal }: CallCounts, target: string, text: string, count: nu
   const counts = equal.get(target) ?? new Map<string, number>()
   counts.set(text, (counts.get(text) ?? 0) + count)
   equal.set(target, counts)
+}
+
+/** Counts a restart of a step that its model has caused. */
+export function countRestart(step: { cuts: number; empties?: number }, because = ''): void {
+  if (because.startsWith('model_')) step.cuts += 1
+  if (because === EMPTY_ANSWER) step.empties = (step.empties ?? 0) + 1
 }

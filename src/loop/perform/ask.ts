@@ -3,7 +3,9 @@ import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
 import type { PartRefusal, ToolCall } from '../../contract/message.ts'
 import {
+  type ChatModel,
   CONTEXT_EXCEEDED,
+  EMPTY_ANSWER,
   failsForNow,
   type ModelError,
   type ModelEvent,
@@ -19,7 +21,7 @@ import { findRefused } from './leave-out.ts'
 import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
 import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlaces, withPlainJson } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
-import type { StepState } from '../state.ts'
+import type { RunState, StepState } from '../state.ts'
 import { countOf, learnCount, textTokens } from '../window/count.ts'
 import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft, tokensFact } from '../window/fit.ts'
 
@@ -44,11 +46,11 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     await Promise.all(inFlight.values())
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
-    const { attempt, cuts } = state.step ?? step
+    const { attempt, cuts, empties = 0 } = state.step ?? step
     const isShorter = await fitsAfter(running, step.step, error)
     const mayDiscard = !error.hasBegun || running.canRestart?.() !== false
     const refusals = await refusedBy(running, error)
-    const isRestarted = isShorter || refusals.length > 0 || (mayRestart(error, cuts) && mayDiscard)
+    const isRestarted = isShorter || refusals.length > 0 || (mayRestart(error, cuts, empties) && mayDiscard)
     const wait = isRestarted || !mayDiscard ? undefined : waitAfter(running, step.step, error)
     const isRetried = isRestarted || wait !== undefined
     const { code, status, attempts, message } = error.error
@@ -72,7 +74,7 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     }
     const earlier = state.step?.wait?.attempts ?? 0
     const all = earlier > 0 ? { ...error.error, attempts: earlier + (attempts ?? 1) } : error.error
-    commit([failedRun(state, runErrorOf(all, cuts > 0))])
+    commit([failedRun(state, runErrorOf(all, cuts + empties > 0))])
   }
 }
 
@@ -189,14 +191,21 @@ class ModelFailure extends Error {
 /** How often a step starts again because the model's answer broke off, and because the model was silent. */
 const MOST_RESTARTS = 3
 const MOST_SILENCES = 1
+/** How often it starts again because the model has answered with nothing. */
+const MOST_EMPTIES = 1
 
 /**
  * Whether the step may start again. A failure before the first event has been retried by the model itself, except for
  * silence.
  */
-function mayRestart({ error: { code, retryable, retryAfterMs }, hasBegun }: ModelFailure, cuts: number): boolean {
+function mayRestart(
+  { error: { code, retryable, retryAfterMs }, hasBegun }: ModelFailure,
+  cuts: number,
+  empties: number,
+): boolean {
   if (!retryable || retryAfterMs !== undefined || code === 'model_rate_limited') return false
   if (code === 'model_timeout') return cuts < MOST_SILENCES
+  if (code === EMPTY_ANSWER) return empties < MOST_EMPTIES
   return hasBegun && cuts < MOST_RESTARTS
 }
 
@@ -207,10 +216,24 @@ const LEFT_NO_ROOM: ModelError = {
   overflow: {},
 }
 
+const EMPTY: ModelError = {
+  code: EMPTY_ANSWER,
+  message: 'The model stopped without a text or a call.',
+  retryable: true,
+}
+
 const TOO_LARGE: ModelError = {
   code: 'model_answer_too_large',
   message: 'The answer of the model is longer than this edge accepts.',
   retryable: false,
+}
+
+/** Whether an answer without a text is none. One that ends at a sequence of `stop` may begin with it. */
+function saysNothing(
+  { finish, isPaused }: Extract<ModelEvent, { type: 'finish' }>,
+  { sampling }: ModelRequest,
+): boolean {
+  return finish === 'stop' && !isPaused && sampling?.stop === undefined
 }
 
 /** How many characters a call counts for besides its arguments and the name of its tool: about what its id takes. */
@@ -232,8 +255,20 @@ function providerFact(step: number, event: Extract<ModelEvent, { type: 'provider
 }
 
 /** Returns the fields of a request that say how often it was made before, as far as it was. */
-function repeats(cuts: number, waits: number): Pick<ModelRequest, 'cuts' | 'waits'> {
+function repeatsOf({ step }: RunState): Pick<ModelRequest, 'cuts' | 'waits'> {
+  const cuts = (step?.cuts ?? 0) + (step?.empties ?? 0)
+  const waits = step?.wait?.count ?? 0
   return { ...(cuts > 0 && { cuts }), ...(waits > 0 && { waits }) }
+}
+
+function traceOf({ request, step: stepState }: RunState, step: number): Pick<ModelRequest, 'traceparent'> {
+  const traceparent = traceparentOf(request, chatPart(step, stepState?.attempt ?? 1))
+  return traceparent === undefined ? {} : { traceparent }
+}
+
+function withPrice({ price }: ChatModel, usage: Usage): Usage {
+  const countable = countableUsage(usage)
+  return price ? withCost(countable, price) : countable
 }
 
 /** Reads one answer of the model and shows it to readers as it arrives. */
@@ -245,12 +280,11 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let size = 0
   let isTooLarge = false
   let hasBegun = false
+  let hasProviderCalls = false
+  let emptyUsage: Usage | undefined
   const idOf = (index: number) => callId(state.request.runId, step, index)
   try {
-    const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
-    const cuts = state.step?.cuts ?? 0
-    const waits = state.step?.wait?.count ?? 0
-    const ownRequest = { ...request, ...(traceparent !== undefined && { traceparent }), ...repeats(cuts, waits) }
+    const ownRequest = { ...request, ...traceOf(state, step), ...repeatsOf(state) }
     for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'
@@ -262,25 +296,20 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   } finally {
     // Providers report usage at the end of an answer. An answer that ends before that must still count.
     if (signal.aborted && (texts.text !== '' || state.request.budget)) commit([cutAnswer(texts)])
-    else if ((isTooLarge || (hasBegun && !answer)) && state.request.budget) commit([cutAnswer()])
+    else if (emptyUsage || ((isTooLarge || (hasBegun && !answer)) && state.request.budget)) commit([cutAnswer()])
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`
   throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true }, hasBegun)
 
   function cutAnswer({ text, reasoning } = { text: '', reasoning: '' }): RunFact {
-    const usage = answer?.usage ?? estimateUsage()
+    const usage = answer?.usage ?? emptyUsage ?? estimateUsage()
     return { type: 'answer.cut', step, ...(text !== '' && { text }), ...(reasoning !== '' && { reasoning }), usage }
-  }
-
-  function withPrice(usage: Usage): Usage {
-    const countable = countableUsage(usage)
-    return model.price ? withCost(countable, model.price) : countable
   }
 
   function estimateUsage(): Usage {
     const written = [texts.text, texts.reasoning, ...calls.flatMap((call) => [call.tool, call.arguments])]
-    return withPrice({
+    return withPrice(model, {
       inputTokens: Math.round(countOf(running.tokens, request)),
       outputTokens: textTokens(written.join('')),
     })
@@ -304,14 +333,19 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         return void calls.push(call)
       }
       case 'provider.call':
+        hasProviderCalls = true
         return commit([providerFact(step, event)])
       case 'finish': {
         const { type: _type, isWindowFull: _isWindowFull, isPaused: _isPaused, usage: ownUsage, ...end } = event
-        const reported = ownUsage && withPrice(ownUsage)
+        const reported = ownUsage && withPrice(model, ownUsage)
         const usage = reported ?? (countsTokens(state) ? estimateUsage() : undefined)
         const { text, reasoning } = texts
         if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
+        if (text.trim() === '' && calls.length === 0 && !hasProviderCalls && saysNothing(event, request)) {
+          emptyUsage = usage
+          throw new ModelFailure(EMPTY, hasBegun, request)
+        }
         if (reported) learnCount(running.tokens, request, reported)
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (end.finish === 'length' || end.finish === 'content_filter') calls.length = 0

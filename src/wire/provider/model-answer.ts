@@ -16,6 +16,8 @@ import type { SseFrame } from '../sse.ts'
 interface AnswerDecoder {
   /** True once the answer has come to its `finish` or `error`. */
   readonly isDone: boolean
+  /** True once the answer has given its stop reason, after which only usage and the end of the stream may follow. */
+  readonly isOver: boolean
   /** Takes a frame of a stream, or the whole body of an answer from a server that does not stream. */
   readonly push: (frame: SseFrame) => readonly ModelEvent[]
   /** Ends the answer: nothing more will come. `isWhole`: what came was a whole body, so nothing of it is missing. */
@@ -68,15 +70,18 @@ export function answerCodec(
       get isDone() {
         return isDone
       },
-      push: ({ data, event }) => {
+      get isOver() {
+        return isDone || isOver()
+      },
+      push: ({ data: text, event }) => {
         const events: ModelEvent[] = []
-        if (isDone || data === '') return events
+        const data = text.replace(/^(?:\s*data:)*\s*/, '')
+        // Gateways pass the comments of a stream on as data.
+        if (isDone || data === '' || data[0] === ':') return events
         if (data.startsWith('[DONE]')) return finishAnswer()
-        const json = readExactly(data, isWrittenAlike)
-        if (json === undefined)
-          return end(events, errorEvent(badResponse('The model server sent something that is not JSON.')))
-        // A server that streams JSON, but not as events, sends one array.
-        for (const value of Array.isArray(json) ? json : [json]) {
+        const values = valuesIn(data)
+        if (!values) return end(events, errorEvent(badResponse('The model server sent something that is not JSON.')))
+        for (const value of values) {
           const chunk = fieldsOf(toChunk(value))
           const last = faultIn(chunk, event) ?? take(chunk, events, event)
           if (last) return end(events, last)
@@ -91,6 +96,33 @@ export function answerCodec(
   }
 
   return { decoder, explain }
+}
+
+/**
+ * Returns the chunks of a frame: one, or those of an array from a server that streams JSON, but not as events. Some servers
+ * write several into a frame, one after the other. Undefined if it is not JSON.
+ */
+function valuesIn(data: string): readonly unknown[] | undefined {
+  const json = readExactly(data, isWrittenAlike)
+  if (json !== undefined) return Array.isArray(json) ? json : [json]
+  const end = data[0] === '{' ? objectEnd(data) : data.length
+  const rest = data.slice(end).trim()
+  if (rest === '') return undefined
+  const first = readExactly(data.slice(0, end), isWrittenAlike)
+  // The mark of the end may follow without a line break. Nothing is lost with it: a complete answer is over by then.
+  const others = /^(?:data:\s*)?\[DONE\]/.test(rest) ? [] : valuesIn(rest)
+  return first === undefined || !others ? undefined : [first, ...others]
+}
+
+/** Returns where the JSON object ends that a text begins with; its length if it does not. */
+function objectEnd(text: string): number {
+  let depth = 0
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (token === '{') depth += 1
+    else if (token === '}') depth -= 1
+    if (depth === 0) return index + token.length
+  }
+  return text.length
 }
 
 function faultIn(chunk: Fields, event: string | undefined): ModelEvent | undefined {

@@ -51,6 +51,11 @@ export const RUN_ERRORS: ErrorTexts = {
 
 /** Errors of models. If the model keeps failing, the run fails with the code. */
 export const MODEL_ERRORS: ErrorTexts = {
+  empty_answer: http(
+    502,
+    'The model stopped without a text or a call, twice in a row.',
+    'Look at the prompt, or use another model.',
+  ),
   model_answer_too_large: http(502, 'An answer is longer than `MAX_ANSWER_CHARACTERS`.', 'Raise the limit.'),
   model_bad_response: http(
     502,

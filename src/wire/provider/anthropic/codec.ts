@@ -11,7 +11,8 @@ import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
 import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import { encodeOnce } from '../../events.ts'
-import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { countAt, fieldsOf, objectsOf, textAt, textOrJson } from '../../fields.ts'
+import { addArguments, type CallArguments } from '../call-arguments.ts'
 import {
   argumentsText,
   calledName,
@@ -290,11 +291,10 @@ export function leadingThinking(opaque: Opaque | undefined): readonly Fields[] {
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
 
 /** A content block, as far as it has arrived. `text`: its text, its thinking, or the arguments of its call. */
-interface Block {
+interface Block extends CallArguments {
   readonly value: Fields
   /** The index of the call among the answer's calls; -1 for a block that is not a call. */
   readonly call: number
-  text: string
   signature: string
   /** Where the text begins in that of the answer, and its sources. */
   readonly start: number
@@ -333,7 +333,7 @@ function anthropicAnswer(): NativeAnswer {
     const text = textAt(delta, 'text')
     const reasoning = textAt(delta, 'thinking')
     const part = textAt(delta, 'partial_json')
-    block.text += text + reasoning + part
+    const addition = grow(block, text + reasoning, part)
     block.signature += textAt(delta, 'signature')
     block.citations.push(...objectsOf([fieldsOf(delta).citation]).filter(isWebCitation))
     textLength += text.length
@@ -341,7 +341,7 @@ function anthropicAnswer(): NativeAnswer {
     if (reasoning) events.push({ type: 'reasoning', text: reasoning })
     const isHidden = block.value.type === 'redacted_thinking' || (block.signature !== '' && block.text === '')
     if (isHidden && textLength === 0) events.push(HIDDEN_REASONING)
-    if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
+    if (addition) events.push({ type: 'call.delta', index: block.call, arguments: addition })
   }
 
   /** Takes members of the message: its first event has some, its last the stop reason; a whole message has all. */
@@ -392,16 +392,24 @@ function anthropicAnswer(): NativeAnswer {
   }
 }
 
+/** Adds a piece to a block, and returns what readers are shown of the arguments of a call. */
+function grow(block: Block, text: string, part: string): string {
+  if (block.call >= 0) return addArguments(block, part)
+  block.text += text + part
+  return ''
+}
+
 /** Returns the value of a block that no event began: its type is that of its fragments. */
 function kindOf(delta: unknown): Fields {
   return { type: textAt(delta, 'type').replace('_delta', '') }
 }
 
 /** Converts a block to a call. Anthropic sends `input` in fragments, unless empty; others send it with the block. */
-function toCall({ value, text }: Block): SpokenCall {
-  const { input = {} } = value
-  const completeArguments = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
-  return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
+function toCall({ value, text, isPlaceholder = false }: Block): SpokenCall {
+  const { input } = value
+  const completeArguments = textOrJson(input) || '{}'
+  const isSilent = !text || isPlaceholder
+  return { tool: textAt(value, 'name'), arguments: isSilent ? completeArguments : text, isSilent }
 }
 
 function placeCitations({ start, text, citations }: Block): readonly Citation[] {

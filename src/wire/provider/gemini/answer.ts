@@ -1,6 +1,7 @@
 import { isObject } from '../../../contract/json.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
-import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { countAt, fieldsOf, objectsOf, textAt, textOrJson } from '../../fields.ts'
+import { isEmptyObject } from '../call-arguments.ts'
 import { locateCitations, codeRun, fetchOf, isOwnUse, queriesIn, searchesOf } from './own-tools.ts'
 import { type Fields, type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../model-answer.ts'
 
@@ -23,17 +24,13 @@ interface PartPlace {
 /** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
 export const geminiAnswers = nativeAnswers(geminiAnswer)
 
-function geminiAnswer(): NativeAnswer {
+/** Assembles the calls of one answer. */
+function callAssembly() {
   const calls: SpokenCall[] = []
-  const places: PartPlace[] = []
-  let hasBegun = false
-  let reason = ''
-  let counts: unknown
-
-  let text = ''
-  let grounding: Fields = {}
-  let pages: unknown
-
+  /** The ids of the calls; '' for one without. */
+  const ids: string[] = []
+  /** The indexes of calls that came without arguments: readers are shown theirs at the end. */
+  const placeholders = new Set<number>()
   /** The arguments of the last call, if they come in parts. */
   let partialArguments: unknown
 
@@ -51,21 +48,60 @@ function geminiAnswer(): NativeAnswer {
     calls[calls.length - 1] = { ...last, arguments: JSON.stringify(partialArguments), isSilent: true }
   }
 
+  /** Whether a call with this id came before: some gateways send it first without its arguments, and then with them. */
+  function isAgain(id: string, call: SpokenCall, isEmpty: boolean): boolean {
+    const index = id ? ids.indexOf(id) : -1
+    const before = calls[index]
+    if (!before || before.tool !== call.tool) return false
+    if (before.arguments === call.arguments || isEmpty) return true
+    if (!placeholders.has(index)) return false
+    calls[index] = call
+    return true
+  }
+
+  return {
+    /** Takes a part with a call. Returns whether it is another one than those before. */
+    take: (functionCall: Fields, events: ModelEvent[]): boolean => {
+      if (isContinuation(functionCall)) {
+        addToCall(functionCall)
+        return false
+      }
+      const { args, willContinue, partialArgs } = functionCall
+      const isPartial = willContinue === true || Array.isArray(partialArgs)
+      const id = textAt(functionCall, 'id')
+      const call = { tool: textAt(functionCall, 'name'), arguments: textOrJson(args) || '{}' }
+      const isSilent = isPartial || (id !== '' && isEmptyObject(call.arguments))
+      if (!isPartial && isAgain(id, call, isSilent)) return false
+      events.push({ type: 'call.delta', index: calls.length, ...call, ...(isSilent && { arguments: '' }) })
+      if (isSilent && !isPartial) placeholders.add(calls.length)
+      calls.push(call)
+      ids.push(id)
+      addToCall(functionCall)
+      return true
+    },
+    all: () => calls.map((call, index) => (placeholders.has(index) ? { ...call, isSilent: true } : call)),
+  }
+}
+
+function geminiAnswer(): NativeAnswer {
+  const calls = callAssembly()
+  const places: PartPlace[] = []
+  let hasBegun = false
+  let reason = ''
+  let counts: unknown
+
+  let text = ''
+  let grounding: Fields = {}
+  let pages: unknown
+
   function takePart(part: Fields, events: ModelEvent[]): void {
     const { functionCall, thought } = part
     const piece = textAt(part, 'text')
     const thoughtSignature = textAt(part, 'thoughtSignature')
     const signed = thoughtSignature ? { thoughtSignature } : undefined
     if (isObject(functionCall)) {
-      if (isContinuation(functionCall)) return addToCall(functionCall)
-      const { args, willContinue, partialArgs } = functionCall
-      const isPartial = willContinue === true || Array.isArray(partialArgs)
-      const call = { tool: textAt(functionCall, 'name'), arguments: JSON.stringify(args ?? {}) }
-      events.push({ type: 'call.delta', index: calls.length, ...call, ...(isPartial && { arguments: '' }) })
-      calls.push(call)
-      addToCall(functionCall)
       const id = textAt(functionCall, 'id')
-      places.push({ call: true, ...(id && { id }), ...signed })
+      if (calls.take(functionCall, events)) places.push({ call: true, ...(id && { id }), ...signed })
       return
     }
     if (piece) events.push({ type: thought ? 'reasoning' : 'text', text: piece })
@@ -96,7 +132,7 @@ function geminiAnswer(): NativeAnswer {
     },
     hasBegun: () => hasBegun,
     reason: () => reason,
-    calls: () => calls,
+    calls: calls.all,
     usage: () => {
       // The token count of the candidates excludes thoughts.
       const thoughts = countAt(counts, 'thoughtsTokenCount')

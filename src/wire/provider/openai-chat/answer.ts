@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../../contract/json.ts'
+import { isObject } from '../../../contract/json.ts'
 import type { AssistantMessage, Opaque } from '../../../contract/message.ts'
 import type { ModelError, ModelEvent } from '../../../contract/model.ts'
 import type { Usage } from '../../../contract/usage.ts'
@@ -14,6 +14,7 @@ import {
   HIDDEN_REASONING,
   toUsage,
 } from '../model-answer.ts'
+import { addArguments, type CallArguments, heldArguments, isComplete } from '../call-arguments.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { type ChatUsage, explainError } from './types.ts'
 
@@ -95,12 +96,11 @@ function pushText(type: 'text' | 'reasoning', content: unknown, events: ModelEve
 }
 
 /** A call as far as it has arrived; '' or undefined stand for what has not. */
-interface OpenCall {
+interface OpenCall extends CallArguments {
   readonly index: number
   label?: number | undefined
   id: string
   tool: string
-  arguments: string
   /** Data that Google's servers want back with the call. */
   extra?: unknown
 }
@@ -135,11 +135,11 @@ export function callAssembly(): CallAssembly {
 
   function begin(events: ModelEvent[]): OpenCall {
     for (const call of calls.slice(emitted)) {
-      if (!call.tool || !isComplete(call.arguments)) break
+      if (!call.tool || call.isPlaceholder || !isComplete(call.text)) break
       events.push(toEvent(call))
       emitted += 1
     }
-    const call = { index: calls.length, id: '', tool: '', arguments: '' }
+    const call = { index: calls.length, id: '', tool: '', text: '' }
     calls.push(call)
     return call
   }
@@ -165,10 +165,9 @@ export function callAssembly(): CallAssembly {
     const toolField = !call.tool && tool ? { tool } : undefined
     call.tool ||= tool
     // Some servers repeat the whole call at the end; once a call was emitted, only blanks can follow.
-    const isAgain = call.index < emitted || (text === call.arguments && isComplete(text))
-    if (!isAgain) call.arguments += text
-    if (toolField || (text && !isAgain)) {
-      events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: isAgain ? '' : text })
+    const addition = call.index < emitted ? '' : addArguments(call, text)
+    if (toolField || addition) {
+      events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
     }
   }
 
@@ -178,13 +177,15 @@ export function callAssembly(): CallAssembly {
         add(entry, entries.length > 1 ? position : undefined, events)
       }
     },
-    any: () => calls.some((call) => call.tool || call.arguments),
+    any: () => calls.some((call) => call.tool || call.text),
     extras: () => Object.fromEntries(calls.flatMap(({ index, extra }) => (extra ? [[index, extra]] : []))),
     finish: (events, isOver) => {
       for (const call of calls.slice(emitted)) {
-        if (call.arguments && !isOver && !(call.tool && isComplete(call.arguments))) return STREAM_CUT
+        if (call.text && !isOver && !(call.tool && isComplete(call.text))) return STREAM_CUT
+        const rest = heldArguments(call)
+        if (rest) events.push({ type: 'call.delta', index: call.index, arguments: rest })
         // A call without a name is passed on: the model is told of it.
-        if (call.tool || call.arguments) events.push(toEvent(call))
+        if (call.tool || call.text) events.push(toEvent(call))
       }
       return undefined
     },
@@ -195,19 +196,14 @@ function isAnother(call: OpenCall, id: string, tool: string, text: string): bool
   if (tool && call.tool && tool !== call.tool) return true
   const hasOtherId = id && call.id && id !== call.id
   // Some servers send a new id with every fragment: text that continues in the middle of arguments begins no call.
-  if (hasOtherId && tool && (!call.arguments || /^\s*(\{|$)/.test(text))) return true
+  if (hasOtherId && tool && (!call.text || /^\s*(\{|$)/.test(text))) return true
   if (!text.trim() || !(tool || hasOtherId)) return false
-  const isAgain = id && id === call.id && text === call.arguments
-  return !isAgain && isComplete(call.arguments)
+  if (call.isPlaceholder && !hasOtherId) return false
+  const isAgain = id && id === call.id
+  return !isAgain && isComplete(call.text)
 }
 
-/** Returns whether this arguments text is complete: nothing but blanks can follow it. */
-function isComplete(text: string): boolean {
-  // Checked for every fragment: the last character rules out nearly all texts without parsing them.
-  return text.trimEnd().endsWith('}') && parseJson(text) !== undefined
-}
-
-function toEvent({ index, tool, arguments: text }: OpenCall): ModelEvent {
+function toEvent({ index, tool, text }: OpenCall): ModelEvent {
   return { type: 'call', index, tool, arguments: text }
 }
 

@@ -14,6 +14,7 @@ import {
   HIDDEN_REASONING,
   toUsage,
 } from '../model-answer.ts'
+import { addArguments, type CallArguments, heldArguments, isComplete, isEmptyObject } from '../call-arguments.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/types.ts'
 import { citationsIn } from '../provider-call.ts'
@@ -113,9 +114,10 @@ function outputAssembler(): OutputAssembler {
       if (item.encrypted_content) open.part = { reasoning: item }
       if (open.part && open.emittedLength === 0 && textLength === 0) events.push(HIDDEN_REASONING)
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
-      const call = calls.add(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
-      // The complete text takes precedence over the deltas.
-      call.arguments = textAt(item, 'arguments') || call.arguments
+      const itemText = textAt(item, 'arguments')
+      const call = calls.add(open, textAt(item, 'name'), calls.missing(open, itemText), events)
+      // The complete text takes precedence over the deltas, unless it is what stands for them.
+      if (itemText && !call.isPlaceholder && !(isEmptyObject(itemText) && isComplete(call.text))) call.text = itemText
       call.isComplete = call.tool !== ''
       open.part = { call: call.index }
       calls.emit(events)
@@ -134,6 +136,7 @@ function outputAssembler(): OutputAssembler {
       const open = items.withKeys(
         [item.id ?? chunk.item_id, item.call_id, chunk.output_index],
         KINDS[String(type)] ?? itemKind(item.type),
+        type === 'response.output_item.added',
       )
       const isCall = item.type === 'function_call'
       if (kind === 'text') addText(open, delta, events)
@@ -141,8 +144,8 @@ function outputAssembler(): OutputAssembler {
       else if (type === 'response.output_item.added' && isCall) calls.add(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
       else if (type === 'response.function_call_arguments.delta') calls.add(open, '', delta, events)
-      else if (type === 'response.function_call_arguments.done' && chunk.name)
-        calls.add(open, textAt(chunk, 'name'), open.call?.arguments ? '' : textAt(chunk, 'arguments'), events)
+      else if (type === 'response.function_call_arguments.done' && (chunk.name || open.call))
+        calls.add(open, textAt(chunk, 'name'), calls.missing(open, textAt(chunk, 'arguments')), events)
       else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
         emitText(open, 'reasoning', '\n\n', events)
     },
@@ -169,33 +172,41 @@ function openCalls() {
   let emittedCalls = 0
 
   function add(open: OpenItem, name: string, addition: string, events: ModelEvent[]): ItemCall {
-    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
+    const call = (open.call ??= { index: calls.length, tool: '', text: '', isComplete: false })
     calls[call.index] = call
     const toolField = !call.tool && name ? { tool: name } : undefined
     call.tool ||= name
-    call.arguments += addition
-    if (toolField || addition) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
+    const piece = addArguments(call, addition)
+    if (toolField || piece) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: piece })
     return call
   }
 
+  /** Returns the complete arguments of an item, if no delta had any of them. */
+  function missing({ call }: OpenItem, text: string): string {
+    return call?.text && !call.isPlaceholder ? '' : text
+  }
+
   function emit(events: ModelEvent[]): void {
-    for (const { isComplete, ...call } of calls.slice(emittedCalls)) {
-      if (!isComplete) return
-      events.push({ type: 'call', ...call })
+    for (const call of calls.slice(emittedCalls)) {
+      if (!call.isComplete) return
+      const { index, tool, text } = call
+      const rest = heldArguments(call)
+      if (rest) events.push({ type: 'call.delta', index, arguments: rest })
+      events.push({ type: 'call', index, tool, arguments: text })
       emittedCalls += 1
     }
   }
 
   function close(events: ModelEvent[]): ModelError | undefined {
     for (const call of calls) {
-      if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
+      if (!call.isComplete && parseJson(call.text) === undefined) return STREAM_CUT
       call.isComplete = true
     }
     emit(events)
     return undefined
   }
 
-  return { add, emit, close, hasAny: () => calls.length > 0 }
+  return { add, missing, emit, close, hasAny: () => calls.length > 0 }
 }
 
 /** Returns an item's fields. A search that the server does not run becomes a call; its arguments are JSON, not text. */
@@ -253,10 +264,9 @@ interface OpenItem {
   call?: ItemCall
 }
 
-interface ItemCall {
+interface ItemCall extends CallArguments {
   readonly index: number
   tool: string
-  arguments: string
   isComplete: boolean
 }
 
@@ -266,8 +276,9 @@ interface OpenItems {
   /**
    * Returns the item with the first of these keys that is known, or a new one, which then has them all. The keys are
    * the id of the item, that of its call, and its index: gateways change all but one of them from event to event.
+   * `begins`: the event begins an item, so that one that is complete is another, even if it has the same id.
    */
-  readonly withKeys: (keys: readonly unknown[], kind?: Kind) => OpenItem
+  readonly withKeys: (keys: readonly unknown[], kind?: Kind, begins?: boolean) => OpenItem
   /**
    * Returns the item of the stream that an item of the complete output repeats, and adds it to `repeatedItems`. One
    * whose ids were not streamed is the next of its kind; a call must have the same name and arguments, too.
@@ -279,11 +290,12 @@ function openItems(): OpenItems {
   const all: OpenItem[] = []
   const byKey = new Map<unknown, OpenItem>()
 
-  function withKeys(keys: readonly unknown[], kind?: Kind): OpenItem {
+  function withKeys(keys: readonly unknown[], kind?: Kind, begins = false): OpenItem {
     const usableKeys = keys.filter((key) => key !== undefined && key !== '')
     // Some servers send no keys: their items come one after the other.
     if (usableKeys.length === 0) usableKeys.push('')
-    const isOther = (open?: OpenItem) => !open || (kind && open.kind && open.kind !== kind)
+    const isOther = (open?: OpenItem) =>
+      !open || (kind && open.kind && open.kind !== kind) || (begins && open.isComplete)
     let open = usableKeys.map((key) => byKey.get(key)).find((each) => !isOther(each))
     if (!open) all.push((open = { emittedLength: 0, start: 0, isComplete: false }))
     open.kind ??= kind
@@ -295,12 +307,14 @@ function openItems(): OpenItems {
     all,
     withKeys,
     streamed: (item, repeatedItems) => {
-      const isNext = (open: OpenItem) => !repeatedItems.has(open) && open.kind === item.type && isAlike(open, item)
+      const isFree = (open: OpenItem) => !repeatedItems.has(open)
+      const isNext = (open: OpenItem) => isFree(open) && open.kind === item.type && isAlike(open, item)
+      const candidates = [item.id, item.call_id].flatMap((key) => byKey.get(key) ?? []).filter(isFree)
       const open =
-        byKey.get(item.id) ??
-        byKey.get(item.call_id) ??
+        candidates.find(isNext) ??
+        candidates[0] ??
         all.find(isNext) ??
-        withKeys([item.id, item.call_id], itemKind(item.type))
+        withKeys([item.id, item.call_id], itemKind(item.type), true)
       repeatedItems.add(open)
       return open
     },
@@ -322,5 +336,5 @@ function itemKind(type: unknown): Kind | undefined {
 
 /** Whether an item may be this one of the complete output, whose ids are other ones. */
 function isAlike({ call }: OpenItem, item: Fields): boolean {
-  return !call || (call.tool === item.name && call.arguments === item.arguments)
+  return !call || (call.tool === item.name && call.text === item.arguments)
 }

@@ -64,7 +64,7 @@ describe('a complete Workers AI answer', () => {
     ],
     [
       { tool_calls: [{ name: 'now', arguments: {} }] },
-      [first(0, 'now', '{}'), call(0, 'now', '{}'), finish('tool_calls')],
+      [first(0, 'now'), more(0, '{}'), call(0, 'now', '{}'), finish('tool_calls')],
     ],
     [
       {
