@@ -7,7 +7,7 @@ export {
   type SignInEnd,
 } from './contract/connection.ts'
 export type { OutcomeService, OutcomeReport, ReportReply } from './contract/later.ts'
-export { pause } from './contract/time-limit.ts'
+export { pause, retryAfterMs } from './contract/time-limit.ts'
 export { type BodyStart, decodeText, readBody } from './contract/bytes.ts'
 export { readExactly } from './contract/exact-numbers.ts'
 export { OutOfTime, withTimeLimit } from './contract/time-limit.ts'

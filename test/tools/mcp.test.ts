@@ -504,6 +504,35 @@ function holdFirstList(answer: (response: Response) => Response) {
   return { first: first.promise, end: end.resolve }
 }
 
+describe('a call of an MCP server that asks to wait', () => {
+  test.each([
+    [429, {}],
+    [503, {}],
+    [403, {}],
+    [429, { jsonrpc: '2.0', id: 1, error: { code: -32_000, message: 'Slow down' } }],
+  ])('fails for %i with the time, for the caller and the model', async (status, body) => {
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker(server)
+    const [tool] = await mcp.describe()
+    server.intercept = (_, response) =>
+      Boolean(
+        response
+          .writeHead(status, { 'retry-after': '7', 'content-type': 'application/json' })
+          .end(JSON.stringify(body)),
+      )
+    expect(await mcp.call('echo', {}, { hash: tool!.hash })).toMatchObject({
+      ok: false,
+      error: {
+        code: 'mcp_unavailable',
+        message: `The server answered ${status} and asks to wait 7 seconds before the next call.`,
+        retryable: true,
+        retryAfterMs: 7000,
+      },
+    })
+  })
+})
+
 describe('the list of an MCP server', () => {
   test('is cached for its time, or the server’s if that is longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
@@ -602,6 +631,24 @@ describe('the list of an MCP server', () => {
     expect(await worker([broken, { name: 'good', url: good.url }]).names()).toEqual(['echo'])
     await expect(worker([broken]).names()).rejects.toThrow('bad: it answered HTTP 401')
     expect(await worker([]).names()).toEqual([])
+  })
+
+  test.each([
+    ['seconds', '30'],
+    ['a date', new Date(1_800_000_030_000).toUTCString()],
+  ])('that asks to wait is not requested before, by %s', async (_, value) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+    const server = await start()
+    server.tools = [echo]
+    server.intercept = (_, response) => Boolean(response.writeHead(429, { 'retry-after': value }).end())
+    const mcp = worker(server)
+    await expect(mcp.names()).rejects.toThrow('it answered HTTP 429')
+    server.intercept = () => false
+    vi.advanceTimersByTime(29_999)
+    await expect(mcp.names()).rejects.toThrow('it answered HTTP 429')
+    expect(server.methods).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(await mcp.names()).toEqual(['echo'])
   })
 
   test('that never worked is not requested for a while, whatever else is called', async () => {

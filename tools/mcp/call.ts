@@ -180,6 +180,12 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
     return new ToolError(message, { code: 'mcp_unavailable', cause })
   }
   const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
+  if (cause instanceof HttpFault && cause.status >= 400 && cause.status !== 401 && cause.retryAfterMs !== undefined) {
+    const { status, retryAfterMs } = cause
+    const seconds = Math.ceil(retryAfterMs / 1000)
+    const message = `The server answered ${status} and asks to wait ${seconds} seconds before the next call.`
+    return new ToolError(message, { code: 'mcp_unavailable', retryable: true, retryAfterMs, cause })
+  }
   if (!isDenied && cause instanceof RpcFault) {
     const { code, serverMessage } = cause
     // The server's definition of the tool has changed, or the tool is gone: its list must be read again.

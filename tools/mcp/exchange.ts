@@ -1,4 +1,13 @@
-import { decodeText, pause, readBody, readExactly, readSse, type SecretFilter, type SseResume } from 'edgecall/tool'
+import {
+  decodeText,
+  pause,
+  readBody,
+  readExactly,
+  readSse,
+  retryAfterMs,
+  type SecretFilter,
+  type SseResume,
+} from 'edgecall/tool'
 import { fieldsOf, isObject, textOf } from './json.ts'
 
 /** A server's HTTP response that holds no result. */
@@ -6,11 +15,14 @@ export class HttpFault extends Error {
   readonly status: number
   /** The `WWW-Authenticate` header of the response. */
   readonly challenge: string | null
+  /** How long the server asks its client to wait (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(status: number, message = `it answered HTTP ${status}`, challenge: string | null = null) {
+  constructor(status: number, message = `it answered HTTP ${status}`, headers = new Headers()) {
     super(message)
     this.status = status
-    this.challenge = challenge
+    this.challenge = headers.get('www-authenticate')
+    this.retryAfterMs = retryAfterMs((name) => headers.get(name))
   }
 }
 
@@ -22,7 +34,7 @@ export class RpcFault extends HttpFault {
   readonly serverMessage: string
 
   constructor({ code, data, message }: Readonly<Record<string, unknown>>, { status, headers }: Response) {
-    super(status, `it answered ${String(code)} ${textOf(message)}`, headers.get('www-authenticate'))
+    super(status, `it answered ${String(code)} ${textOf(message)}`, headers)
     this.code = Number(code)
     this.data = data
     this.serverMessage = textOf(message)
@@ -86,7 +98,7 @@ async function exchange(posting: Posting): Promise<Posted> {
 }
 
 export function faultOf({ status, headers }: Response): HttpFault {
-  return new HttpFault(status, undefined, headers.get('www-authenticate'))
+  return new HttpFault(status, undefined, headers)
 }
 
 function send(

@@ -1,6 +1,6 @@
 import { wireName, withoutHidden, withTimeLimit } from 'edgecall/tool'
 import { SignInNeeded } from './access.ts'
-import { RpcFault } from './exchange.ts'
+import { HttpFault, RpcFault } from './exchange.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike, nameHere } from './names.ts'
@@ -71,7 +71,7 @@ interface CachedList extends Listing {
 /** The time limit for reading a list, in milliseconds: less than the 5 s that the edge waits for a description. */
 const LIST_MS = 4000
 const MOST_TTL_MS = 3_600_000
-/** The time after a failure during which a server is not asked again, in milliseconds. */
+/** The time after a failure during which a server is not asked again, in milliseconds, unless it asks for more. */
 const AGAIN_MS = 2000
 const MOST_TOOLS = 1000
 /** The most characters of JSON of a server's tools together: the edge gets the tools of all servers in one message. */
@@ -115,7 +115,8 @@ export async function listTools(env: McpEnv, server: McpServer): Promise<Listing
     if (newerList && newerList !== cachedList && newerList.failure === undefined) return newerList
     const failure = error instanceof Error ? error.message : String(error)
     const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], leftOut: [], failure }
-    const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
+    const askedMs = error instanceof HttpFault ? (error.retryAfterMs ?? 0) : 0
+    const list = { ...before, at: Date.now(), ttlMs: Math.min(Math.max(AGAIN_MS, askedMs), MOST_TTL_MS) }
     cache.set(keyOf(server), list)
     return usable(list)
   }
