@@ -1,5 +1,5 @@
 import { printText } from './command/terminal.ts'
-import { CORE_SCHEMA, load } from 'js-yaml'
+import { CORE_SCHEMA, defineScalarTag, floatCoreTag, intCoreTag, load, NOT_RESOLVED } from 'js-yaml'
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
@@ -9,6 +9,7 @@ import { limitOf } from './openapi-filter.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
 import { addressOf } from './remote/address.ts'
 import { readSecretHeader } from './secret-header.ts'
+import { isExact } from '../contract/exact-numbers.ts'
 import { decodedFragment, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { readJsonFile, readTextFile } from './text-file.ts'
 
@@ -128,13 +129,29 @@ function writeAll(tools: readonly ImportedTool[], folder: string): void {
 /** The most parts of a YAML document, each counted as often as aliases repeat it. */
 const MOST_PARTS = 20_000_000
 
+/** YAML 1.2, with a string of its digits in the place of a number that JavaScript cannot hold, as in JSON. */
+const EXACT_SCHEMA = CORE_SCHEMA.withTags(
+  [intCoreTag, floatCoreTag].map((tag) =>
+    defineScalarTag(tag.tagName, {
+      ...tag,
+      resolve: (source, isExplicit, tagName) => {
+        const number = tag.resolve(source, isExplicit, tagName)
+        if (number === NOT_RESOLVED || !DECIMAL.test(source) || isExact(number, source)) return number
+        return source.replace(/^\+/, '')
+      },
+    }),
+  ),
+)
+
+const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/
+
 /**
  * Reads a document in JSON or, by the ending of its name, in YAML. Throws an Error with the reason if it cannot be read,
  * is nested more deeply than an edge accepts, or grows beyond all bounds by YAML's aliases.
  */
 export function readDocumentFile(path: string): unknown {
   if (!/\.ya?ml$/i.test(path)) return readJsonFile(path)
-  const value: unknown = load(readTextFile(path), { schema: CORE_SCHEMA })
+  const value: unknown = load(readTextFile(path), { schema: EXACT_SCHEMA })
   checkParts(value)
   return value
 }

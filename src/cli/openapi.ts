@@ -1,3 +1,4 @@
+import { withoutLongLimits } from '../wire/schema.ts'
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { parseStored } from '../definitions/definition.ts'
 import { wireName } from '../contract/tool-names.ts'
@@ -131,7 +132,7 @@ function toTool(operation: Operation, reading: Reading): ImportedTool {
   for (const inline of [true, false]) {
     try {
       const { inputSchema, http } = requestOf(operation, schemas(inline), reading)
-      const definition = visible({ ...base, inputSchema, http })
+      const definition = visible({ ...base, inputSchema: withoutLongLimits(inputSchema), http })
       const parsed = parseStored(definition)
       if (parsed.ok) return { name, definition, wantsKey }
       const [issue] = parsed.issues

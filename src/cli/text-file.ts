@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { decodeStrictly } from '../contract/bytes.ts'
+import { parseExactly } from '../contract/exact-numbers.ts'
 import { isDeeper, MOST_LEVELS } from '../contract/json.ts'
 
 /**
@@ -15,11 +16,11 @@ export function readTextFile(path: string): string {
 }
 
 /**
- * Reads a JSON file. Throws an Error with the reason if it cannot be read, or is nested more deeply than an edge
- * accepts.
+ * Reads a JSON file; a number that JavaScript cannot hold is a string of its digits. Throws an Error with the reason if it
+ * cannot be read, or is nested more deeply than an edge accepts.
  */
 export function readJsonFile(path: string): unknown {
-  const value: unknown = JSON.parse(readTextFile(path))
+  const value: unknown = parseExactly(readTextFile(path))
   if (isDeeper(value, MOST_LEVELS)) throw new Error(`it is nested over ${MOST_LEVELS} levels deep`)
   return value
 }

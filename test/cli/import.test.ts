@@ -66,6 +66,16 @@ const reason = (method: string, path: string, fields: object, options = {}) =>
   readOpenApi(api({ [path]: { [method]: fields } }), options).skipped.map((each) => each.reason)
 
 describe('an operation', () => {
+  test('has no limit that JavaScript cannot hold, as it would be another one', () => {
+    const schema = { type: 'integer', minimum: '-9223372036854775808', maximum: '9223372036854775807' }
+    const count = { type: 'integer', minimum: 1, maximum: 100 }
+    const parameters = [
+      { name: 'after', in: 'query', schema },
+      { name: 'count', in: 'query', schema: count },
+    ]
+    expect(one('get', '/rows', { parameters }).inputSchema.properties).toEqual({ after: { type: 'integer' }, count })
+  })
+
   test('becomes a definition whose parameters are sent in their places', () => {
     const fields = {
       operationId: 'findPets',

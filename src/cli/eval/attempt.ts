@@ -5,6 +5,7 @@ import type { EvalSide } from './side.ts'
 import { Failure } from '../failure.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { matches } from '../../contract/tool-names.ts'
+import { parseExactly } from '../../contract/exact-numbers.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import { RUN_CODE } from '../../contract/program.ts'
@@ -137,7 +138,7 @@ function callsIn(event: RunEvent): readonly CalledTool[] {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return text
   }

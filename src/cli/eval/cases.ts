@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import * as v from 'valibot'
+import { parseExactly } from '../../contract/exact-numbers.ts'
 import { Failure } from '../failure.ts'
 import { readTextFile } from '../text-file.ts'
 
@@ -65,7 +66,7 @@ const EXAMPLE = `A line of it: { "question": "Where is order A-1?", "calls": [{ 
 function readCase(text: string, file: string, line: number): EvalCase {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExactly(text)
   } catch (error) {
     throw new Failure(`${file}:${line}: ${error instanceof Error ? error.message : String(error)}`, EXAMPLE)
   }

@@ -1,3 +1,4 @@
+import { parseExactly, readExactly } from '../../contract/exact-numbers.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Terminal } from '../command/terminal.ts'
 import { putDefinition, readDefinition } from '../definitions.ts'
@@ -33,7 +34,7 @@ export interface ToolCallOptions extends ToolsOptions {
 export async function callByName({ edge, terminal, signal, tool, args = '{}' }: ToolCallOptions): Promise<number> {
   const path = `/tools/${encodeURIComponent(tool)}/call`
   const response = await send(edge, { method: 'POST', path, body: { arguments: readArguments(args) } }, signal)
-  const outcome: unknown = response.ok ? await response.json() : undefined
+  const outcome: unknown = response.ok ? readExactly(await response.text()) : undefined
   if (!isObject(outcome)) throw await refusal(`${tool} was not called`, response)
   terminal.emit(outcome)
   terminal.print(outcome['ok'] === true ? `${textOfContent(outcome['content'])}\n` : `${faultOf(outcome['error'])}\n`)
@@ -43,7 +44,7 @@ export async function callByName({ edge, terminal, signal, tool, args = '{}' }: 
 function readArguments(text: string): Readonly<Record<string, unknown>> {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExactly(text)
   } catch (error) {
     throw new Failure(`--args is not JSON: ${String(error)}`, `Such as --args '{ "name": "Ada" }'`)
   }

@@ -50,6 +50,14 @@ async function edge(status: number, body: unknown) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
 }
 
+test('numbers of arguments and results are not rounded', async () => {
+  const { url, requests } = await edge(200, { ok: true, content: [{ type: 'text', text: 'Row 9007199254740993' }] })
+  const args = ['call', 'row', '--args', '{ "id": 9007199254740993, "count": 2 }']
+  const { code, out } = await run(folder(), args, { EDGECALL_URL: url, EDGECALL_KEY: 'ek' })
+  expect([code, out]).toEqual([0, 'Row 9007199254740993\n'])
+  expect(requests).toEqual([['POST /tools/row/call', 'Bearer ek', { arguments: { id: '9007199254740993', count: 2 } }]])
+})
+
 describe('the address of the edge', () => {
   test('defaults to the edge that dev runs in the folder, with its key, unless EDGECALL_URL names another', async () => {
     const [local, other] = [await edge(200, []), await edge(200, [])]
