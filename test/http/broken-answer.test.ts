@@ -62,6 +62,38 @@ describe('an answer of the model that breaks off in mid-text', () => {
     expect([textIn(chunks), chunks.at(-1)]).toEqual(['It is noon.', '[DONE]'])
   })
 
+  test.each([
+    ['/v1/messages', { max_tokens: 99 }, 'content_block_start', ['thinking', 'text']],
+    ['/v1/responses', {}, 'response.output_item.added', ['reasoning', 'message']],
+    [
+      '/v1/responses',
+      { include: ['reasoning.encrypted_content'] },
+      'response.output_item.added',
+      ['reasoning', 'message'],
+    ],
+  ])('stays one text in a stream of %s with %j if the model thinks again', async (path, more, type, kinds) => {
+    const think: ModelEvent = { type: 'reasoning', text: 'Hm.' }
+    for (const first of [[think], []]) {
+      const edge = keptEdge({
+        script: [
+          [...first, { type: 'text', text: 'It is ' }, CUT],
+          [think, ...say('It is noon.')],
+        ],
+      })
+      const question = [{ role: 'user', content: 'What time is it?' }]
+      const body = { stream: true, model: 'test/scripted', messages: question, input: question, ...more }
+      const events = await streamOf(edge, path, body, { 'x-conversation-id': 'c' })
+      const added = events
+        .filter((event) => event.type === type)
+        .map(({ content_block, item }) => (content_block ?? item).type)
+      expect(added).toEqual(first.length > 0 || 'include' in more ? kinds : kinds.slice(1))
+      const deltas = events.flatMap(({ type, delta }) =>
+        /text/.test(`${type} ${delta?.type}`) ? (delta?.text ?? delta ?? []) : [],
+      )
+      expect(deltas.filter((delta) => typeof delta === 'string' && !delta.includes('Hm')).join('')).toBe('It is noon.')
+    }
+  })
+
   test('is an error of the stream in a conversation if the model answers differently; the run continues', async () => {
     const edge = keptEdge({ script: broken('Noon.') })
     const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true }, { 'x-conversation-id': 'c' })

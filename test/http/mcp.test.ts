@@ -306,6 +306,12 @@ describe('tools/call', () => {
       },
     ])
     expect(Object.keys(contexts[0]!.values).sort()).toEqual(['plan', 'region', 'timeZone'])
+    // Codex sends ids of its own without a prefix, others for each call.
+    const ids = { callId: 'c', itemId: 'i', threadId: 't', sessionId: 's', windowId: 'w', 'x-codex-turn-metadata': {} }
+    await newest('tools/call', { name: 'look', _meta: { ...ids, plan: 'pro' } })
+    expect(contexts[1]!.values).toEqual({ plan: 'pro', region: 'eu' })
+    await newest('tools/call', { name: 'look', _meta: { sessionId: 'of somebody else' } })
+    expect(contexts[2]!.values).toMatchObject({ sessionId: 'of somebody else' })
     const big = { name: 'look', _meta: { big: 'x'.repeat(17 * 1024) } }
     expect(await read(await newest('tools/call', big))).toMatchObject({ error: { code: -32602 } })
   })

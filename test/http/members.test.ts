@@ -321,6 +321,19 @@ describe('the requests of Codex', () => {
   )
 })
 
+test('what one agent of Codex tells another is read as the words of a user', async () => {
+  const edge = keptEdge({ script: [say('Done.')] })
+  const { body } = recorded('codex').at(-1)!
+  expect((await edge.post('/v1/responses', { ...body, model })).status).toBe(200)
+  expect(edge.requests[0]?.messages.at(-1)).toEqual({
+    role: 'user',
+    content: [
+      { type: 'text', text: 'Message Type: NEW_TASK\nTask name: /root/counter\nSender: /root\nPayload:\n' },
+      { type: 'text', text: '[inner] Count to 41 in the shell.' },
+    ],
+  })
+})
+
 describe('a tool that is declared in a form of its own', () => {
   const patch = '*** Begin Patch'
   const rows = [

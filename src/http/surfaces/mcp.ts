@@ -264,10 +264,19 @@ interface CallControl {
 
 /** Returns the tool context of a request: the members of its `_meta` but those of the protocol, tracing and vendors. */
 function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(meta).filter(([key]) => !PROTOCOL_KEYS.test(key)))
+  const isOfCodex = CODEX_TURN in meta
+  const isContext = (key: string) => !PROTOCOL_KEYS.test(key) && !(isOfCodex && CODEX_KEYS.test(key))
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => isContext(key)))
 }
 
 const PROTOCOL_KEYS = /\/|^(?:progressToken|traceparent|tracestate|baggage)$/
+
+/**
+ * Codex names its own ids without a prefix. They are others for each call, and a call that waits for a person is found
+ * again by its context.
+ */
+const CODEX_TURN = 'x-codex-turn-metadata'
+const CODEX_KEYS = /^(?:x-codex-.*|(?:call|item|session|thread|window)Id)$/
 
 function reply(message: Partial<McpMessage>, payload: object, headers: Record<string, string> = {}): Response {
   return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200, headers })

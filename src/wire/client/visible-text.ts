@@ -166,7 +166,7 @@ export class VisibleText {
         this.#pendingText += event.text
         return this.#show(false)
       case 'reasoning.delta':
-        return this.#append('reasoning', event.text)
+        return this.isRepeating ? NO_PARTS : this.#append('reasoning', event.text)
       case 'run.started':
         // Without tools there are no calls, so all text may be shown at once.
         if (event.tools.length === 0) this.#rounds = 'all'
@@ -226,6 +226,14 @@ export class VisibleText {
     return this.#shownLength === 0 && this.#last.reasoning < this.#block
   }
 
+  /**
+   * Whether the step is repeated after some of its text was shown. What the model thinks then is not shown: it would
+   * stand in the middle of the text, and some clients take what comes after it for the whole answer.
+   */
+  get isRepeating(): boolean {
+    return this.#expectedText !== ''
+  }
+
   /** Text that was shown is not shown again; an answer that does not begin with it is an error. */
   #restart(): readonly VisiblePart[] {
     if (this.#shownText === '' && this.#expectedText === '') return this.#begin()
@@ -277,7 +285,7 @@ export class VisibleText {
   }: Extract<RunEvent, { type: 'step.answered' }>): readonly VisiblePart[] {
     this.#count(usage)
     // The reader may have missed deltas; the answer of the step has all text.
-    const missedReasoning = this.#last.reasoning === this.#block ? '' : reasoning
+    const missedReasoning = this.#last.reasoning === this.#block || this.isRepeating ? '' : reasoning
     this.#pendingText = text.slice(this.#shownLength)
     this.#citations = citations
     const parts = this.#show(calls.length === 0 || this.#rounds === 'all')

@@ -117,7 +117,8 @@ class MessageReader {
 
   #parts(event: RunEvent): readonly StreamEvent[] {
     // The VisibleText does not tell of thinking whose text the provider keeps to itself.
-    const hidden = event.type === 'reasoning.delta' && event.text === '' ? this.#grow('thinking', '') : []
+    const isHidden = event.type === 'reasoning.delta' && event.text === '' && !this.#visible.isRepeating
+    const hidden = isHidden ? this.#grow('thinking', '') : []
     const parts = this.#visible.take(event)
     const showParts = () => parts.flatMap((part) => this.#onPart(part))
     // Text that was held back comes with the call that it precedes.

@@ -182,6 +182,23 @@ const outputItems = [
   ),
 ] as const
 
+/** What one agent of Codex tells another, whose request it is in. The edge encrypts no arguments, so it is plain text. */
+const agentMessage = v.pipe(
+  v.object({
+    type: v.literal('agent_message'),
+    content: v.array(
+      v.variant('type', [
+        textPart,
+        v.pipe(
+          v.object({ type: v.literal('encrypted_content'), encrypted_content: v.string() }),
+          v.transform(({ encrypted_content: text }) => ({ type: 'text' as const, text })),
+        ),
+      ]),
+    ),
+  }),
+  v.transform(({ content }) => ({ type: 'message' as const, role: 'user' as const, content })),
+)
+
 /** Returns the tools that an item adds to those of the request. */
 export function toolsInItem(item: Item): readonly ResponsesTool[] {
   return 'tools' in item ? item.tools : []
@@ -202,6 +219,7 @@ export const inputItem = v.pipe(
       summary: v.nullish(v.array(v.object({ text: v.string() })), []),
       encrypted_content: v.nullish(v.string(), ''),
     }),
+    agentMessage,
     ...callItems,
     ...outputItems,
     v.object({ type: v.literal('additional_tools'), tools: v.array(responsesTool) }),
