@@ -1,6 +1,7 @@
 import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
+import { CONNECT_COMMAND } from './connect/command.ts'
 import { COST_COMMAND } from './cost/command.ts'
 import { Failure } from './failure.ts'
 import { RUN_COMMANDS } from './run-commands.ts'
@@ -216,6 +217,7 @@ export const COMMANDS: readonly Command[] = [
       await rollback({ root, env, terminal, environment: options.env ?? 'production', force: options.force })
     },
   }),
+  CONNECT_COMMAND,
   command({
     name: 'ask',
     summary: 'ask an edge a question, and print the run as it happens',

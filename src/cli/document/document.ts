@@ -11,6 +11,7 @@ import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref, text } from './json-schema.ts'
 import { memberPages } from './members.ts'
+import { applicationPages } from './applications.ts'
 import { operationOf, type Routes } from './operation.ts'
 import { withPlatformLimits } from './platform-limits.ts'
 import { MISSING_RUN, RUN_ROUTES } from './run-routes.ts'
@@ -293,6 +294,7 @@ export function documentPages(root: string): Readonly<Record<string, string>> {
   return {
     ...configurationPages(),
     ...memberPages(),
+    ...applicationPages(),
     ...errorPages(),
     'schemas.md': withDialects(readFileSync(join(root, 'docs/schemas.md'), 'utf8')),
     'webhooks.md': withWebhookServices(readFileSync(join(root, 'docs/webhooks.md'), 'utf8')),

@@ -3,7 +3,7 @@ const STRING_OR_TRAILING_COMMA = /("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g
 
 /** Parses JSON with comments and trailing commas, as wrangler.jsonc has. Throws a SyntaxError. */
 export function parseJsonc(text: string): unknown {
-  return JSON.parse(blanked(blanked(text, STRING_OR_COMMENT), STRING_OR_TRAILING_COMMA))
+  return JSON.parse(blanked(blankComments(text), STRING_OR_TRAILING_COMMA))
 }
 
 /**
@@ -11,7 +11,7 @@ export function parseJsonc(text: string): unknown {
  * missing. Nothing else changes. The item is written on lines of its own, indented by two levels.
  */
 export function appendToArray(text: string, name: string, item: object): string {
-  const plain = blanked(text, STRING_OR_COMMENT)
+  const plain = blankComments(text)
   const unit = /\n([ \t]+)"/.exec(plain)?.[1] ?? '  '
   const value = JSON.stringify(item, null, unit).replaceAll('\n', `\n${unit}${unit}`)
   const end = endOfArray(plain, name)
@@ -29,6 +29,11 @@ export function appendToArray(text: string, name: string, item: object): string 
   const indent = end === undefined ? '' : unit
   const gap = /^\s*[\]}]/.test(tail) && !tail.startsWith('\n') ? `\n${indent}` : ''
   return `${text.slice(0, before.length)}${comma}${sameLine}${added.slice(comma.length)}${gap}${tail}`
+}
+
+/** Returns JSONC with spaces in the place of its comments, so that all offsets stay. */
+export function blankComments(text: string): string {
+  return blanked(text, STRING_OR_COMMENT)
 }
 
 /** Replaces matches by as many spaces, except the strings, so that all offsets stay. */
