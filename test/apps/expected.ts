@@ -1,0 +1,33 @@
+/** What must come of a scenario: `absent` if the application has no such thing, else what `resultOf` returns. */
+interface Expected {
+  readonly result: string
+  readonly why: string
+}
+
+const NO_SUBAGENTS: Expected = { result: 'absent', why: 'It has no subagents.' }
+const NO_COMPACTION: Expected = {
+  result: 'absent',
+  why: 'It compacts only what fills the window, or in its screen; no command has it do so.',
+}
+
+/** The cells that are not `right`, by row and scenario, each with the reason. */
+export const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
+  opencode: { compaction: NO_COMPACTION },
+  Kilo: { compaction: NO_COMPACTION },
+  pi: {
+    compaction: { result: 'absent', why: 'It keeps the newest 20,000 tokens, so that nothing is left to compact.' },
+    subagent: NO_SUBAGENTS,
+  },
+  Continue: {
+    compaction: NO_COMPACTION,
+    subagent: { result: 'absent', why: 'Its subagents are a beta that a flag enables.' },
+    approval: {
+      result: 'refused: tool_name_conflict',
+      why: 'It names tools of MCP servers without a prefix, as the edge names its own beside them. Use one way of the two.',
+    },
+  },
+  Cline: {
+    compaction: NO_COMPACTION,
+    task: { result: 'turn 2 does not show the answer', why: 'It continues only a session whose id the command has.' },
+  },
+}
