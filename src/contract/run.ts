@@ -23,6 +23,8 @@ export type ToolSelection =
 export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'> & {
   /** The marks of its results. Default: untrusted, unless the edge has `CALLER_DATA=trusted`. */
   readonly annotations?: Pick<ToolAnnotations, 'untrusted' | 'private'>
+  /** Whether the model is told of it only once a search of the caller has found it (`found-tools.ts`). Default: from the start. */
+  readonly deferred?: true
 }
 
 /** A call of an agent, for which a run of its own was started. */

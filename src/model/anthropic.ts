@@ -1,5 +1,10 @@
-import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../contract/model.ts'
-import { anthropicAnswers, encodeAnthropicRequest, joinAnthropic } from '../wire/provider/anthropic/codec.ts'
+import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract/model.ts'
+import {
+  anthropicAnswers,
+  encodeAnthropicRequest,
+  joinAnthropic,
+  type ProviderSearch,
+} from '../wire/provider/anthropic/codec.ts'
 import { ANTHROPIC_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, takeHints } from './http-models.ts'
 import { listWindows } from './windows.ts'
@@ -40,7 +45,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     ...rest,
     provider,
     capabilities: ALL_CAPABILITIES,
-    hints: [...HINTS, BETAS],
+    hints: [...HINTS, BETAS, SEARCH],
     url: () => url,
     headers,
     headersFor: ({ hints }): Readonly<Record<string, string>> => {
@@ -57,6 +62,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
         deferLoading,
         isPlain,
         members: takeHints(request.hints, HINTS),
+        search: searchIn(request.hints),
       }),
     cure: REFUSED_FEATURES,
     lasts: /support/i,
@@ -70,12 +76,23 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
 const HINTS = ['anthropic.metadata', 'anthropic.service_tier', 'anthropic.speed']
 /** The names that a caller has sent in the header `anthropic-beta`. */
 const BETAS = 'anthropic.anthropic-beta'
+/** The provider's own search of tools, which a caller has asked for. */
+const SEARCH = 'anthropic.tool_search'
+
+function searchIn(hints: ModelRequest['hints']): ProviderSearch | undefined {
+  const { tool_search: search } = takeHints(hints, [SEARCH])
+  if (!isObject(search)) return undefined
+  const deferred = Array.isArray(search['deferred'])
+    ? search['deferred'].filter((name) => typeof name === 'string')
+    : []
+  return { forms: objectsOf(search['forms']), deferred }
+}
 
 /**
  * Matches refusals of deferred definitions, or of thinking, which some models refuse only while a call is forced. The
  * request is then sent without either.
  */
-const REFUSED_FEATURES = /defer|tool_reference|thinking|effort/i
+const REFUSED_FEATURES = /defer|tool_reference|tool_search|thinking|effort/i
 
 /** How often an answer may pause. Each part of it can have made about ten uses of tools. */
 const MOST_PAUSES = 10

@@ -36,6 +36,11 @@ A tool that the vendor would run, such as \`web_search\`, stands for the [tool o
 is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
 such as \`max_uses\` are ignored. A \`tool_choice\` of a tool that is not there is refused.
 
+Tools with \`defer_loading\` are told to a model once a search of the caller has found them: a \`tool_reference\` in a result, or a
+\`tool_search_output\`. A model of Anthropic’s gets them as references, so that its prompt stays cached. Anthropic’s own search
+(\`tool_search_tool_regex\`, \`…_bm25\`) is passed to its models with the deferred tools; for any other model, and in place of OpenAI’s own search, all tools are
+told from the start, and \`edgecall-ignored\` names the search.
+
 Tools of the Responses API that the caller runs and that are not plain functions are functions for the model: \`custom\` tools, those in a
 \`namespace\`, \`local_shell\`, \`shell\`, \`apply_patch\` and a \`tool_search\` with \`execution: "client"\`, also in an item \`additional_tools\`. Their calls
 go back in the form that the caller has declared. An item \`agent_message\` is read as a message of a user. A stored response that is read later by its id has them as calls of functions.

@@ -43,8 +43,9 @@ export function reportMembers(
   const isTaken = ({ vendor, name }: Hint) => names.has(`${vendor}.${name}`)
   const entries = request.hints.filter(isTaken).map(({ vendor, name, value }) => [`${vendor}.${name}`, value])
   const others = request.hints.filter((hint) => !isTaken(hint))
-  const [param] = [...request.ignored, ...others.flatMap(({ name, isTelemetry }) => (isTelemetry ? [] : [name]))]
-  const headers = reportIgnored({ setup }, route, [...request.ignored, ...others.map(({ name }) => name)], param)
+  const placeOf = ({ place, name }: Hint) => place ?? name
+  const [param] = [...request.ignored, ...others.flatMap((hint) => (hint.isTelemetry ? [] : [placeOf(hint)]))]
+  const headers = reportIgnored({ setup }, route, [...request.ignored, ...others.map(placeOf)], param)
   return { headers, ...(entries.length > 0 && { hints: fieldsOf(Object.fromEntries(entries)) }) }
 }
 

@@ -1,4 +1,5 @@
 import { newId, deriveRunId } from '../../contract/id.ts'
+import { loadedTools } from '../../contract/found-tools.ts'
 import { acceptRequest } from '../../contract/hook.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
@@ -93,7 +94,7 @@ export async function prepareRun(
   const offered = new Map(tools.map(({ definition }) => [definition.name, definition]))
   // A hook may choose a few of many tools for each step.
   const hasChoice = setup.loop?.hooks?.some((hook) => hook.activate !== undefined) === true
-  checkLength(run, hasChoice ? [] : [...offered.values(), ...run.clientTools], model)
+  checkLength(run, hasChoice ? [] : [...offered.values(), ...loadedTools(run, run.input)], model)
   const marks = { offered, clientTools: run.clientTools, callerData: config.callerData }
   const fromUser = conversation === undefined ? {} : { isFromUser: true as const }
   return { run: { ...run, ...fromUser, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
@@ -108,7 +109,7 @@ export async function estimateTokens(context: RequestContext, parameters: RunPar
   checkFiles(parameters.input)
   const run = runRequest(context, parameters, modelOf(setup, parameters.model).name, { runId: newId('run') })
   const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
-  const definitions = [...tools.map(({ definition }) => definition), ...run.clientTools]
+  const definitions = [...tools.map(({ definition }) => definition), ...loadedTools(run, run.input)]
   const messageTokens = run.input.reduce((total, message) => total + tokensOf(message), 0)
   return textTokens(run.system ?? '') + messageTokens + toolTokens(definitions)
 }

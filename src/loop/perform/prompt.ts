@@ -1,3 +1,4 @@
+import { loadedTools, withFoundByCaller } from '../../contract/found-tools.ts'
 import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
 import { parseJson, withoutUndefined } from '../../contract/json.ts'
@@ -37,7 +38,8 @@ export function modelRequest(
   // the model has called tools; otherwise the run would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(running)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  const messages = visibleMessages(sentMessages(running), reductionOf(running)).map((message) =>
+  const visible = visibleMessages(sentMessages(running), reductionOf(running))
+  const messages = markFound(visible, running, tools).map((message) =>
     message.role === 'tool' ? asData(message) : message,
   )
   messages.push(...feedback(rejected))
@@ -54,6 +56,18 @@ export function modelRequest(
     cacheKey: conversation,
     patience: { firstByteMs, silenceMs },
   })
+}
+
+/** Marks what searches of the caller have found among these tools: a provider refuses the name of any other. */
+function markFound(
+  messages: readonly Message[],
+  { state }: Pick<Running, 'state'>,
+  tools: readonly ToolDefinition[],
+): readonly Message[] {
+  const deferred = state.request.clientTools.flatMap((tool) => (tool.deferred ? [tool.name] : []))
+  if (deferred.length === 0) return messages
+  const names = new Set(tools.map(({ name }) => name))
+  return withFoundByCaller(messages, (name) => deferred.includes(name) && names.has(name))
 }
 
 /** Providers reject the choice of a tool that is not in the request. */
@@ -92,10 +106,13 @@ const definitionLists = new WeakMap<RunState['offered'], DefinitionList>()
 function definitions({
   state,
   tools,
-}: Pick<Running, 'state'> & Partial<Pick<Running, 'tools'>>): readonly ToolDefinition[] {
+  history,
+}: Pick<Running, 'state' | 'history'> & Partial<Pick<Running, 'tools'>>): readonly ToolDefinition[] {
   const { offered, request, toolOrder, firstTools = toolOrder.length, added } = state
+  const untold = untoldTools({ state, history })
   // Nothing else could hold back a tool that the provider runs.
-  const isHeldBack = (name: string) => offered.get(name)?.atProvider && tools?.get(name)?.isWithdrawn
+  const isHeldBack = (name: string) =>
+    untold.has(name) || (offered.get(name)?.atProvider && tools?.get(name)?.isWithdrawn)
   const onOffer = new Set(namesOnOffer(state).filter((name) => !isHeldBack(name)))
   const ofCaller = request.clientTools.map(({ name }) => name)
   const order = [...toolOrder.slice(0, firstTools), ...ofCaller, ...toolOrder.slice(firstTools), ...onOffer]
@@ -112,11 +129,20 @@ function definitions({
   return definitions
 }
 
+/** Returns the names of the caller's tools that no search has found yet. */
+function untoldTools({ state, history }: Pick<Running, 'state' | 'history'>): ReadonlySet<string> {
+  const { clientTools } = state.request
+  if (!clientTools.some(({ deferred }) => deferred)) return new Set()
+  const told = loadedTools(state.request, [...history.map(({ message }) => message), ...state.messages])
+  return new Set(clientTools.filter((tool) => !told.includes(tool)).map(({ name }) => name))
+}
+
 const clientDefinitions = new WeakMap<ClientTool, ToolDefinition>()
 
 function toDefinition(tool: ClientTool): ToolDefinition {
   let definition = clientDefinitions.get(tool)
-  if (!definition) clientDefinitions.set(tool, (definition = { ...tool, version: '1', hash: '', annotations: {} }))
+  const { deferred: _, ...rest } = tool
+  if (!definition) clientDefinitions.set(tool, (definition = { ...rest, version: '1', hash: '', annotations: {} }))
   return definition
 }
 

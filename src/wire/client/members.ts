@@ -26,6 +26,8 @@ export interface Hint {
   readonly vendor: 'openai' | 'anthropic'
   readonly value: unknown
   readonly isTelemetry?: true
+  /** Where the request has it. Default: a member of the body, or a header, of this name. */
+  readonly place?: string
 }
 
 /** Returns the members of a body for models of its vendor. */

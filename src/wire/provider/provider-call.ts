@@ -29,10 +29,20 @@ export interface ProviderUse {
   readonly isFailed?: boolean
   readonly sources?: readonly ProviderSource[]
   readonly output?: string
+  /** Set if it has found nothing that others have written. */
+  readonly isTrusted?: boolean
 }
 
 /** Makes the event of a use of a tool by its provider, with the beginning of what it gave. */
-export function providerEvent({ tool, id = '', input, isFailed, sources = [], output = '' }: ProviderUse): ModelEvent {
+export function providerEvent({
+  tool,
+  id = '',
+  input,
+  isFailed,
+  isTrusted,
+  sources = [],
+  output = '',
+}: ProviderUse): ModelEvent {
   const kind = KINDS[tool]
   return {
     type: 'provider.call',
@@ -43,6 +53,7 @@ export function providerEvent({ tool, id = '', input, isFailed, sources = [], ou
     ok: isFailed !== true,
     ...(sources.length > 0 && { sources: sources.slice(0, MOST_SOURCES) }),
     ...(output && { output: output.slice(0, MOST_CHARACTERS).toWellFormed() }),
+    ...(isTrusted && { marks: [] }),
   }
 }
 

@@ -230,6 +230,7 @@ class MessageReader {
   /** What the provider wants back of it is not in these blocks, but in that with the data of the answer. */
   #addServerUse(event: Extract<RunEvent, { type: 'provider.call' }>): readonly StreamEvent[] {
     const { kind, seq, id = `srvtoolu_${seq}`, input } = event
+    if (TOOL_SEARCH.test(event.tool)) return this.#addSearch(event, id)
     if (kind === undefined || kind === 'file_search' || kind === 'mcp') return []
     const name = SERVER_TOOLS[kind]
     const caller = { type: 'direct' }
@@ -241,6 +242,20 @@ class MessageReader {
       content: serverResult(kind, event, this.#options.created),
     }
     return [...this.#addCall({ type: 'server_tool_use', caller }, use), ...this.#add(result)]
+  }
+
+  /** Adds a search of the caller's tools by the provider. */
+  #addSearch({ tool, input, ok, output = '' }: ProviderCall, id: string): readonly StreamEvent[] {
+    const use = { callId: id, tool, arguments: JSON.stringify(input) }
+    const names = output.split('\n').filter(Boolean)
+    const tool_references = names.map((tool_name) => ({ type: 'tool_reference', tool_name }))
+    const content = ok
+      ? { type: 'tool_search_tool_search_result', tool_references }
+      : { type: 'tool_search_tool_result_error', error_code: output || 'unavailable', error_message: null }
+    return [
+      ...this.#addCall({ type: 'server_tool_use', caller: { type: 'direct' } }, use),
+      ...this.#add({ type: 'tool_search_tool_result', tool_use_id: id, content }),
+    ]
   }
 
   /**
@@ -303,6 +318,9 @@ function ownSignature(opaque: Opaque, thinking: unknown): string | undefined {
 function toCitation({ url, title = '', quote: cited_text = '' }: PlacedCitation): Fields {
   return { type: 'web_search_result_location', url, title, cited_text, encrypted_index: '' }
 }
+
+/** The names of Anthropic's tools that search those of the request. */
+const TOOL_SEARCH = /^tool_search_tool/
 
 /** What Anthropic calls its tools of each kind; it has none for the others. */
 const SERVER_TOOLS = { web_search: 'web_search', web_fetch: 'web_fetch', code: 'code_execution' } as const

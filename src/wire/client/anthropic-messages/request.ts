@@ -11,6 +11,7 @@ import {
   type ToolMessage,
   type UserContent,
 } from '../../../contract/message.ts'
+import { foundLine } from '../../../contract/found-tools.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
 import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec.ts'
@@ -20,7 +21,7 @@ import { checkHistory, fileUrl } from '../history.ts'
 import { type Hint, hintsIn, type HostedTool, ignoredMembers } from '../members.ts'
 import { clearingEdits, type ClearToolUses, contextManagement, ignoredEdits } from './context-edits.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
-import { hostedTools, ignoredInTools, isClientTool, messagesTool } from './tools.ts'
+import { clientTools, hostedTools, ignoredInTools, messagesTool, searchHints } from './tools.ts'
 import {
   absent,
   edgecallMember,
@@ -135,10 +136,10 @@ const searchResult = v.pipe(
   }),
 )
 
-/** A tool that a search of the caller has found. The model is told of all tools of the request from the beginning. */
+/** A tool that a search of the caller has found. */
 const foundTool = v.pipe(
   v.object({ type: v.literal('tool_reference'), tool_name: toolName }),
-  v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `Found the tool ${name}.\n` }] })),
+  v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `${foundLine(name)}\n` }] })),
 )
 
 function resultBlock<Type extends string>(type: Type) {
@@ -398,7 +399,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
       ...(model && { model }),
       messages: history.request,
       stream: rest.stream ?? false,
-      clientTools: tools.filter(isClientTool),
+      clientTools: clientTools(tools),
       hostedTools: hostedTools(tools),
       toolChoice,
       edits: body.context_management ? clearingEdits(body.context_management) : undefined,
@@ -406,7 +407,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
       sampling: toSampling(body, rest),
       edgecall: { ...withoutTools(body.tools, toolChoice), ...edgecall },
       ignored,
-      hints: hintsIn(json, MESSAGES_MEMBERS, 'anthropic'),
+      hints: [...hintsIn(json, MESSAGES_MEMBERS, 'anthropic'), ...searchHints(tools, toolChoice)],
     },
   }
 }

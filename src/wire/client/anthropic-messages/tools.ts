@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
+import type { ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
 import { either, isText, parametersSchema, toolName } from '../../schema.ts'
 import { TOOL_FIELDS } from '../../tool-fields.ts'
-import { type HostedTool, otherMembers } from '../members.ts'
+import { type Hint, type HostedTool, otherMembers } from '../members.ts'
 import { optionalFlag } from '../openai-chat/request.ts'
 
 /** A tool that Anthropic would run. */
@@ -12,7 +13,9 @@ const serverTool = v.looseObject({ type: v.string(), name: v.string() })
 /** What stands for the tool of its name which the operator of the edge has set up. */
 const EDGE_TOOL = /^(?:web_search|web_fetch|code_execution)_\d{8}$/
 /** What needs no tool of the edge: it helps with the tools that the request has. */
-const HELPER = /^(?:tool_search_tool_(?:bm25|regex)|advisor)_\d{8}$/
+const HELPER = /^(?:tool_search_tool_(?:bm25|regex)|advisor)(?:_\d{8})?$/
+/** Searches the deferred tools of the request within an answer. Only Anthropic can. */
+const SEARCH = /^tool_search_tool_/
 
 function isServerTool(value: unknown): boolean {
   return isObject(value) && isText(value['type']) && (EDGE_TOOL.test(value['type']) || HELPER.test(value['type']))
@@ -34,9 +37,18 @@ const clientTool = v.pipe(
       ),
     ),
   }),
-  v.transform(({ name, description, input_schema: inputSchema, strict, input_examples: inputExamples }): ClientTool => {
-    return { name, description, inputSchema, ...(inputExamples && { inputExamples }), ...(strict && { strict }) }
-  }),
+  v.transform(
+    ({ name, description, input_schema, strict, input_examples: inputExamples, defer_loading }): ClientTool => {
+      return {
+        name,
+        description,
+        inputSchema: input_schema,
+        ...(inputExamples && { inputExamples }),
+        ...(strict && { strict }),
+        ...(defer_loading && { deferred: defer_loading }),
+      }
+    },
+  ),
 )
 
 /** A tool of a request: of the caller's, or one that Anthropic would run. */
@@ -48,9 +60,33 @@ export function isClientTool(tool: MessagesTool): tool is ClientTool {
   return 'inputSchema' in tool
 }
 
+/** Returns the tools of the caller. One that is deferred stays so until a result of the caller names it, unless Anthropic would search it. */
+export function clientTools(tools: readonly MessagesTool[]): readonly ClientTool[] {
+  const own = tools.filter(isClientTool)
+  return tools.some(isSearch) ? own.map(({ deferred: _deferred, ...tool }) => tool) : own
+}
+
+/** Returns what a model of Anthropic's is told of its search: the tools that search, and the names of those to be found. */
+export function searchHints(tools: readonly MessagesTool[], choice: ToolChoice | undefined): readonly Hint[] {
+  const deferred = tools.flatMap((tool) =>
+    isClientTool(tool) && tool.deferred && !(typeof choice === 'object' && choice.tool === tool.name)
+      ? [tool.name]
+      : [],
+  )
+  const forms = tools.flatMap((tool) =>
+    isClientTool(tool) || !isSearch(tool) ? [] : [{ type: tool.type, name: tool.name }],
+  )
+  const place = `tools[${tools.findIndex(isSearch)}]`
+  return forms.length === 0 ? [] : [{ name: 'tool_search', vendor: 'anthropic', value: { forms, deferred }, place }]
+}
+
+function isSearch(tool: MessagesTool): boolean {
+  return !isClientTool(tool) && SEARCH.test(tool.type)
+}
+
 /** Returns what is ignored of a tool that Anthropic would run: the operator of the edge sets up how it works. */
 function ignoredOfTool(tool: MessagesTool, place: string): readonly string[] {
-  if (isClientTool(tool)) return []
+  if (isClientTool(tool) || isSearch(tool)) return []
   return HELPER.test(tool.type) ? [place] : otherMembers(place, tool, ['type', 'name', 'cache_control'])
 }
 

@@ -9,6 +9,7 @@ import {
   contentText,
   type ToolCall,
 } from '../../../contract/message.ts'
+import { foundLine } from '../../../contract/found-tools.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf, resultAnswer } from '../request.ts'
 import { dataUrl, fileUrl } from '../history.ts'
@@ -176,7 +177,7 @@ const outputItems = [
     v.transform(({ call_id, tools }) => {
       if (!call_id) return { type: 'mcp_list_tools' as const, tools: tools ?? [] }
       const names = modelNames(tools ?? [])
-      const text = names.length === 0 ? 'No tools were found.' : `Found the tools ${names.join(', ')}.`
+      const text = names.length === 0 ? 'No tools were found.' : names.map(foundLine).join('\n')
       return { ...outputOf(call_id, text), tools: tools ?? [] }
     }),
   ),

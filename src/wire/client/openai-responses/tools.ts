@@ -9,7 +9,7 @@ import { argumentsObject } from '../../provider/model-answer.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
 import { textAt } from '../../fields.ts'
 import type { JsonFields } from './shapes.ts'
-import { functionMembers, optionalText, toClientTool } from '../openai-chat/request.ts'
+import { functionMembers, optionalFlag, optionalText, toClientTool } from '../openai-chat/request.ts'
 
 /*
  * A model of any provider can call functions. Tools that the format declares in another way are functions for it, and the
@@ -23,7 +23,7 @@ export interface ToolForm {
   readonly namespace?: string
 }
 
-const functionTool = v.object({ type: v.literal('function'), ...functionMembers })
+const functionTool = v.object({ type: v.literal('function'), ...functionMembers, defer_loading: optionalFlag })
 
 const customTool = v.object({
   type: v.literal('custom'),
@@ -130,13 +130,20 @@ interface DeclaredTool {
 }
 
 /** Returns the functions that stand for a tool: none for one that OpenAI would run, all of a namespace. */
-function functionsOf(tool: ResponsesTool, place: string, namespace?: string): readonly DeclaredTool[] {
-  if (isNamespace(tool))
-    return tool.tools.flatMap((each, index) => functionsOf(each, `${place}.tools[${index}]`, tool.name))
+function functionsOf(
+  tool: ResponsesTool,
+  place: string,
+  { namespace, isSearched = false }: { readonly namespace?: string; readonly isSearched?: boolean } = {},
+): readonly DeclaredTool[] {
+  if (isNamespace(tool)) {
+    const within = { namespace: tool.name, isSearched }
+    return tool.tools.flatMap((each, index) => functionsOf(each, `${place}.tools[${index}]`, within))
+  }
   if (isFunction(tool)) {
     const name = flatName(tool.name, namespace)
     const form = namespace === undefined ? undefined : { type: tool.type, name: tool.name, namespace }
-    return [{ tool: { ...toClientTool(tool), name }, ...(form && { form }), place }]
+    const deferred = isSearched && tool.defer_loading === true ? { deferred: true as const } : {}
+    return [{ tool: { ...toClientTool(tool), name, ...deferred }, ...(form && { form }), place }]
   }
   if (isCustom(tool)) {
     const { definition } = tool.format ?? {}
@@ -196,13 +203,17 @@ export interface RequestTools {
   readonly ignored: readonly string[]
 }
 
-/** Reads the tools of a request. `more`: those that its input has, which may repeat others. */
+/**
+ * Reads the tools of a request. `more`: those that its input has, which may repeat others. A function that is deferred stays
+ * so until an output of the caller's own search names it; a model is told of it at once if OpenAI would search.
+ */
 export function readTools(
   tools: readonly ResponsesTool[],
   more: readonly ResponsesTool[],
 ): ({ readonly ok: true } & RequestTools) | InvalidBody {
   const byName = new Map<string, DeclaredTool>()
-  for (const each of tools.flatMap((tool, index) => functionsOf(tool, `tools[${index}]`))) {
+  const isSearched = tools.some((tool) => isSearch(tool) && tool.execution === 'client')
+  for (const each of tools.flatMap((tool, index) => functionsOf(tool, `tools[${index}]`, { isSearched }))) {
     if (byName.has(each.tool.name)) return bodyFault(`${each.place}.name`, 'is used twice.')
     byName.set(each.tool.name, each)
   }

@@ -1,14 +1,17 @@
 import { fromBase64 } from '../../../contract/bytes.ts'
+import { readFoundTools } from '../../../contract/found-tools.ts'
 import { isObject, type JsonSchema } from '../../../contract/json.ts'
 import {
   type AssistantMessage,
   contentText,
   type Message,
   type Opaque,
+  type ToolMessage,
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
+import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import { encodeOnce } from '../../events.ts'
 import { countAt, fieldsOf, objectsOf, textAt, textOrJson } from '../../fields.ts'
@@ -32,6 +35,7 @@ import { citationsIn } from '../provider-call.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 import {
   isOpenUse,
+  isSearchBlock,
   isServerBlock,
   isServerResult,
   serverCall,
@@ -52,8 +56,18 @@ export interface AnthropicSettings {
   readonly deferLoading?: boolean
   /** Members of the request beside those that all providers have, such as `metadata`. */
   readonly members?: Fields
+  /** The provider's own search of tools, if the request has it. */
+  readonly search?: ProviderSearch | undefined
   /** Whether to leave out what some models refuse: thinking, effort, and deferred loading of definitions. */
   readonly isPlain?: boolean
+}
+
+/** The tools by which a model of the provider searches others within its answer. */
+export interface ProviderSearch {
+  /** As the provider declares them. */
+  readonly forms: readonly Fields[]
+  /** The names of the tools that are searched, whose definitions stay out of the context until they are found. */
+  readonly deferred: readonly string[]
 }
 
 /**
@@ -64,11 +78,14 @@ export interface AnthropicSettings {
 export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicSettings): string {
   const { model, maxTokens, cache, deferLoading = true, isPlain, members } = options
   const { responseFormat: format, sampling = {} } = request
-  const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
+  const mayDefer = deferLoading && !isPlain
+  const search = mayDefer && request.tools.length > 0 ? options.search : undefined
+  const found = mayDefer ? request.messages : request.messages.map(withoutFound)
+  const messages = search ? found : found.map(withoutSearches)
   const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
-  const foundNames = foundIn({ ...request, messages })
+  const foundNames = new Set([...foundIn({ ...request, messages }), ...(search?.deferred ?? [])])
   const { forms = [], choice } = request.providerTools?.('anthropic') ?? {}
-  const serverTools = forms.map((form) => JSON.stringify(toServerTool(form)))
+  const serverTools = [...(search?.forms ?? []), ...forms].map((form) => JSON.stringify(toServerTool(form)))
   const tools = [...toolsOf(request, (name) => !foundNames.has(name)), ...serverTools]
   const effort = isPlain ? undefined : readEffort(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
@@ -149,6 +166,14 @@ const withoutFound = encodeOnce((message: Message): Message => {
   return plain
 })
 
+/** Leaves out the searches of the provider: their results name tools that this request does not declare as deferred. */
+const withoutSearches = encodeOnce((message: Message): Message => {
+  if (message.role !== 'assistant' || !message.opaque) return message
+  const places = opaqueDataOf(ANTHROPIC, message.opaque)
+  const rest = places.filter((place) => !isObject(place) || !isSearchBlock(place))
+  return rest.length === places.length ? message : { ...message, opaque: { codec: ANTHROPIC, data: rest } }
+})
+
 function deferredTool(tool: ToolDefinition): string {
   return `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`
 }
@@ -202,14 +227,18 @@ const encodeMessage = encodeOnce((message: Message): string => {
       const { callId, ok, content, found = [] } = message
       // The content of an error may only be text.
       const resultContent = ok ? content.flatMap(toBlock) : textBlocks(contentText(content))
-      // A reference stands for the whole definition of the tool.
-      const blocks =
-        found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : resultContent
+      const blocks = found.length > 0 ? foundBlocks(message, found) : resultContent
       const result = { type: 'tool_result', tool_use_id: calledName(callId), is_error: !ok || undefined }
       return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
     }
   }
 })
+
+/** Encodes what a search has found: a reference stands for the whole definition of a tool. The caller may say more. */
+function foundBlocks({ tool, content }: ToolMessage, found: readonly string[]): readonly object[] {
+  const references = found.map((name) => ({ type: 'tool_reference', tool_name: name }))
+  return tool === TOOL_SEARCH ? references : [...references, ...textBlocks(readFoundTools(content).otherText)]
+}
 
 /** The kinds of blocks that are sent back as they came. A caller may have written any others, such as another's file. */
 const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])

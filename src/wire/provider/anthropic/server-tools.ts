@@ -5,11 +5,19 @@ import type { Fields } from '../model-answer.ts'
 import { providerEvent, sourcesIn } from '../provider-call.ts'
 
 /** The results of tools that Anthropic runs, by their types. */
-const RESULT = /^((?:web_search|web_fetch|(?:bash_|text_editor_)?code_execution))_tool_result$/
+const RESULT = /^(web_search|web_fetch|(?:bash_|text_editor_)?code_execution|tool_search)_tool_result$/
+
+/** The names of the tools that search other tools. */
+const SEARCH = /^tool_search_tool_/
 
 /** Whether a block is the use of a tool that Anthropic runs, or its result. These go back as they came. */
 export function isServerBlock({ type }: Fields): boolean {
   return type === 'server_tool_use' || isServerResult(type)
+}
+
+/** Whether a block is the use of the search of tools, or its result. */
+export function isSearchBlock({ type, name }: Fields): boolean {
+  return type === 'tool_search_tool_result' || (type === 'server_tool_use' && SEARCH.test(String(name)))
 }
 
 export function isServerResult(type: unknown): boolean {
@@ -32,14 +40,19 @@ export function serverCall(use: Fields | undefined, result: Fields): ModelEvent 
   const content = fieldsOf(result.content)
   const error = textAt(content, 'error_code')
   const code = content.return_code
+  const names = objectsOf(content.tool_references).map((reference) => textAt(reference, 'tool_name'))
+  const isSearch = tool === 'tool_search'
   return providerEvent({
     // Two tools of code execution come with one definition.
-    tool: tool.replace(/^(?:bash|text_editor)_/, ''),
+    tool: isSearch ? textAt(use, 'name') || 'tool_search_tool' : tool.replace(/^(?:bash|text_editor)_/, ''),
     id: textAt(result, 'tool_use_id'),
     input: use?.input,
     isFailed: error !== '' || (typeof code === 'number' && code !== 0),
     sources: [...objectsOf(result.content), content].flatMap(pageIn),
-    output: error || textAt(content, 'stdout') || textAt(content, 'stderr') || textAt(content, 'content'),
+    output:
+      error || names.join('\n') || textAt(content, 'stdout') || textAt(content, 'stderr') || textAt(content, 'content'),
+    // What a search of tools finds is in the request itself.
+    isTrusted: isSearch,
   })
 }
 
