@@ -13,14 +13,11 @@ export function foundLine(tool: string): string {
   return `Found the tool ${tool}.`
 }
 
-/** The lines of a result, apart from those that name found tools. */
-export interface FoundTools {
+/** Reads the names of the tools that a result of the caller's search has found, and what else it says. */
+export function readFoundTools(content: readonly Content[]): {
   readonly names: readonly string[]
   readonly otherText: string
-}
-
-/** Reads the names of the tools that a result of the caller's search has found. */
-export function readFoundTools(content: readonly Content[]): FoundTools {
+} {
   const names: string[] = []
   const others = contentText(content)
     .split('\n')
@@ -65,11 +62,11 @@ export function withFoundByCaller(
   isDeferred: (name: string) => boolean,
 ): readonly Message[] {
   return messages.map((message) => {
-    const found = message.role === 'tool' ? foundByCaller(message).filter(isDeferred) : []
-    if (message.role !== 'tool' || found.length === 0) return message
+    const names = message.role === 'tool' ? foundByCaller(message).filter(isDeferred) : []
+    if (message.role !== 'tool' || names.length === 0) return message
     const marked = markedMessages.get(message)
-    if (marked && String(marked.found) === String(found)) return marked
-    const withNames = { ...message, found }
+    if (marked && String(marked.found) === String(names)) return marked
+    const withNames = { ...message, found: names }
     markedMessages.set(message, withNames)
     return withNames
   })

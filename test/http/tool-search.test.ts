@@ -28,8 +28,8 @@ describe('a tool that the caller defers, and finds by a search of its own', () =
   test('is declared to Anthropic as deferred once it is found, and named by reference', async () => {
     const edge = await upstreamEdge(() => textReply('Done.'))
     await edge.post('/v1/messages', { ...body, messages: [question] })
-    const found = await edge.post('/v1/messages', { ...body, messages: [question, use, result(reference)] })
-    expect([found.status, found.headers.get('edgecall-ignored')]).toEqual([200, null])
+    const second = await edge.post('/v1/messages', { ...body, messages: [question, use, result(reference)] })
+    expect([second.status, second.headers.get('edgecall-ignored')]).toEqual([200, null])
     expect(edge.calls.map(({ body: { tools } }) => tools)).toEqual([[search], [search, deferred[0]]])
     expect(edge.calls[1]?.body.messages.at(-1)).toEqual(result(reference))
   })
@@ -56,9 +56,9 @@ describe('a tool that the caller defers, and finds by a search of its own', () =
 
   test('keeps what the caller says beside the reference', async () => {
     const edge = await upstreamEdge(() => textReply('Done.'))
-    const said = { type: 'text', text: 'One of two.' }
-    await edge.post('/v1/messages', { ...body, messages: [question, use, result(reference, said)] })
-    expect(edge.calls[0]?.body.messages.at(-1)).toEqual(result(reference, said))
+    const text = { type: 'text', text: 'One of two.' }
+    await edge.post('/v1/messages', { ...body, messages: [question, use, result(reference, text)] })
+    expect(edge.calls[0]?.body.messages.at(-1)).toEqual(result(reference, text))
   })
 
   test('is not named to a model that has no definition of it', async () => {

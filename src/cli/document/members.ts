@@ -26,8 +26,9 @@ With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused, but for teleme
 \`reasoning.summary\` and \`reasoning.context\` are for models of the vendor, too, and so are names in the header \`anthropic-beta\` that change how a
 model answers, such as \`interleaved-thinking-…\`. Other names there that the edge does not know are ignored.
 
-\`context_management\` of \`/v1/messages\`: \`clear_tool_uses_20250919\` is done by the edge, by estimates of tokens, in requests that name no conversation;
-all thinking is kept, and other edits are ignored.
+\`context_management\` of \`/v1/messages\` is done by the edge, whatever the model, by estimates of tokens, in requests that name no conversation:
+\`clear_tool_uses_20250919\`, \`clear_thinking_20251015\`, and \`compact_20260112\`, for which the model first writes a summary. The answer begins with it, as
+a block \`compaction\`, which stands for all messages before it in later requests. \`compaction\` asks for the summary alone. Other edits are ignored.
 
 A request without \`tools\` gets the tools of the edge, also that of an application for a title or a summary. If applications ask another model for
 those, \`toolsOf\` of [the setup](parts.md) can offer none to it. \`tools: []\` and \`tool_choice: "none"\` get none, unless \`edgecall.tools\` names some.

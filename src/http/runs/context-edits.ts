@@ -1,17 +1,20 @@
 import type { Message, ToolMessage } from '../../contract/message.ts'
+import { withoutThinking } from '../../wire/provider/anthropic/codec.ts'
 import { tokensOf } from '../../loop/window/count.ts'
-import type { ClearToolUses } from '../../wire/client/anthropic-messages/context-edits.ts'
+import type { ClearThinking, ClearToolUses } from '../../wire/client/anthropic-messages/context-edits.ts'
 
 /** What Anthropic's API documents for an edit that leaves these out. */
 const TRIGGER_TOKENS = 100_000
 const KEEP_USES = 3
+const KEEP_TURNS = 1
 
 const CLEARED = [{ type: 'text', text: '[This result was cleared to make room.]' }] as const
 
 /** An edit that was made, as Anthropic's API tells of it. */
 export interface AppliedEdit {
   readonly type: string
-  readonly cleared_tool_uses: number
+  readonly cleared_tool_uses?: number
+  readonly cleared_thinking_turns?: number
   readonly cleared_input_tokens: number
 }
 
@@ -20,22 +23,55 @@ interface EditedMessages {
   readonly edits: readonly AppliedEdit[]
 }
 
-/**
- * Clears the results of old calls from messages, the oldest first. An edit that would clear less than it must is not
- * made. Tokens are estimated.
- */
-export function clearResults(messages: readonly Message[], edits: readonly ClearToolUses[]): EditedMessages {
+/** Clears the results of old calls, and old thinking, from messages. Tokens are estimated. */
+export function editContext(
+  messages: readonly Message[],
+  edits: readonly (ClearToolUses | ClearThinking)[],
+): EditedMessages {
   let current = messages
   const applied = edits.flatMap((edit): AppliedEdit[] => {
-    const cleared = oldUses(current, edit)
-    if (cleared.size === 0) return []
-    const next = current.map((message) => clear(message, cleared, edit))
-    const cleared_input_tokens = sizeOf(current) - sizeOf(next)
-    if (cleared_input_tokens < (edit.clear_at_least?.value ?? 0)) return []
-    current = next
-    return [{ type: edit.type, cleared_tool_uses: cleared.size, cleared_input_tokens }]
+    const edited = edit.type === 'clear_thinking_20251015' ? clearThinking(current, edit) : clearResults(current, edit)
+    if (!edited) return []
+    const cleared_input_tokens = sizeOf(current) - sizeOf(edited.messages)
+    // An edit that would clear less than it must is not made.
+    if ('clear_at_least' in edit && cleared_input_tokens < (edit.clear_at_least?.value ?? 0)) return []
+    current = edited.messages
+    return [{ type: edit.type, ...edited.counts, cleared_input_tokens }]
   })
   return { messages: current, edits: applied }
+}
+
+interface Edited {
+  readonly messages: readonly Message[]
+  readonly counts: Omit<AppliedEdit, 'type' | 'cleared_input_tokens'>
+}
+
+/** Clears the oldest results first. */
+function clearResults(messages: readonly Message[], edit: ClearToolUses): Edited | undefined {
+  const cleared = oldUses(messages, edit)
+  if (cleared.size === 0) return undefined
+  return {
+    messages: messages.map((message) => clear(message, cleared, edit)),
+    counts: { cleared_tool_uses: cleared.size },
+  }
+}
+
+/** Clears the thinking of all turns but the last ones that have any. A turn lasts until the next message of the user. */
+function clearThinking(messages: readonly Message[], { keep }: ClearThinking): Edited | undefined {
+  const kept = typeof keep === 'object' && keep?.type === 'thinking_turns' ? keep.value : keep ? Infinity : KEEP_TURNS
+  let turn = 0
+  const turns = messages.map(({ role }) => (role === 'user' ? ++turn : turn))
+  const thinking = [...new Set(turns.filter((_, index) => hasThinking(messages[index])))]
+  const old = new Set(kept === Infinity ? [] : thinking.slice(0, -kept))
+  if (old.size === 0) return undefined
+  return {
+    messages: messages.map((message, index) => (old.has(turns[index] ?? 0) ? withoutThinking(message) : message)),
+    counts: { cleared_thinking_turns: old.size },
+  }
+}
+
+function hasThinking(message: Message | undefined): boolean {
+  return message !== undefined && withoutThinking(message) !== message
 }
 
 function sizeOf(messages: readonly Message[]): number {

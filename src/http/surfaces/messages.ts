@@ -1,5 +1,6 @@
 import { Hono } from 'hono/tiny'
 import { newId, runOfCall } from '../../contract/id.ts'
+import type { Message } from '../../contract/message.ts'
 import { UNKNOWN_WINDOW } from '../../contract/model.ts'
 import type { Setup } from '../../contract/setup.ts'
 import {
@@ -12,6 +13,7 @@ import {
 import { decodeCount, decodeMessages, type MessagesRequest } from '../../wire/client/anthropic-messages/request.ts'
 import { readBetas } from '../../wire/client/anthropic-messages/members.ts'
 import { chooseRounds, isHeldBack, newPart } from '../../wire/client/request.ts'
+import { summaryMessage } from '../../wire/client/summary.ts'
 import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -20,9 +22,11 @@ import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
 import { readJson } from '../request-body.ts'
 import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
-import { type AppliedEdit, clearResults } from '../runs/context-edits.ts'
+import { type AppliedEdit, editContext } from '../runs/context-edits.ts'
+import { startSummary, summarize, withSummaryRequest } from '../runs/summary.ts'
+import type { RunHandle } from '../runs/run-handle.ts'
 import { takeMessages } from '../runs/stateless-turn.ts'
-import { collectRun, conversationTarget } from '../runs/place-run.ts'
+import { collectRun, type ConversationTarget, conversationTarget } from '../runs/place-run.ts'
 import { estimateTokens, modelOf, type RunParameters } from '../runs/prepare-run.ts'
 import type { SurfacePart } from '../surface.ts'
 
@@ -55,7 +59,7 @@ app.post('/', async (c) => {
   const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
   const context = requestContext(c, stream ? 'text' : 'end')
   const { parameters, headers: ignoredHeaders, edits } = await readMembers(context, request, target !== undefined)
-  const { handle } = await takeMessages(context, parameters, target)
+  const { handle, ...compaction } = await start(context, request, { parameters, target })
   // Each message of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)
   const options: MessageOptions = {
@@ -67,12 +71,41 @@ app.post('/', async (c) => {
     waitsForAnswer: isHeldBack(responseFormat),
     waitingText: makeWaitingText(handle),
     edits,
+    ...compaction,
     showsCalls: /\bmcp-client\b/.test(c.req.header('anthropic-beta') ?? ''),
   }
   const headers = { 'request-id': handle.runId, ...ignoredHeaders }
   if (stream) return streamRun(handle, messageEncoder(options), { headers })
   return withHeaders(await collectRun(handle, messageCollector(options)), headers)
 })
+
+/**
+ * Starts or continues the run of a request. If a summary of its messages is asked for, and they are long enough, the run
+ * writes that summary, or begins with it. A conversation shortens by itself.
+ */
+async function start(
+  context: RequestContext,
+  { compaction }: MessagesRequest,
+  { parameters, target }: { readonly parameters: RunParameters; readonly target: ConversationTarget | undefined },
+): Promise<{ readonly handle: RunHandle } & Pick<MessageOptions, 'isCompaction' | 'summary'>> {
+  const isLong =
+    compaction !== undefined &&
+    (compaction.trigger === 0 ||
+      (target === undefined && (await estimateTokens(context, parameters)) > compaction.trigger))
+  if (!isLong) return takeMessages(context, parameters, target)
+  const { max_completion_tokens: _most, stop: _stop, ...sampling } = parameters.sampling ?? {}
+  const input = withSummaryRequest(parameters.input, compaction.instructions)
+  const request = { ...parameters, sampling, input }
+  if (compaction.isAnswer) return { handle: await startSummary(context, request), isCompaction: true }
+  const summary = await summarize(context, request)
+  if (summary.text === null) return { ...(await takeMessages(context, parameters, target)), summary }
+  // What the request has asked last is left as it is.
+  const { others } = newPart(parameters.input)
+  const isSystem = ({ role }: Message) => role === 'system'
+  const first = parameters.input.filter((message) => isSystem(message) && !others.includes(message))
+  const messages = [...first, summaryMessage(summary.text), ...others]
+  return { ...(await takeMessages(context, { ...parameters, input: messages }, target)), summary }
+}
 
 /** Counts by the estimate with which the edge plans what a model sees: no provider is asked. */
 app.post('/count_tokens', async (c) => {
@@ -105,7 +138,7 @@ async function readMembers(
     hints: [...request.hints, ...betas],
   })
   // A conversation shortens what it has stored by itself.
-  const edited = clearResults(request.messages, isStored ? [] : (request.edits ?? []))
+  const edited = editContext(request.messages, isStored ? [] : (request.edits ?? []))
   const parameters = { ...toParameters(request), input: edited.messages, hints, ...(tools && { tools }) }
   return { parameters, headers, ...(request.edits && { edits: edited.edits }) }
 }

@@ -19,6 +19,7 @@ import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
 import { continueStateless } from '../runs/stateless-turn.ts'
+import { startSummary } from '../runs/summary.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { type PreparedRun, runHeaders, startInConversation } from '../runs/start-run.ts'
@@ -30,7 +31,6 @@ import {
   type ConversationTarget,
   conversationTarget,
   startInListedConversation,
-  startStateless,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
 import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
@@ -82,7 +82,7 @@ app.post('/compact', async (c) => {
   const { body, headers } = await readMembers(c, askForSummary(await readBody(c)))
   const context = requestContext(c, 'end')
   const messages = await allMessages(context, body)
-  const handle = await startCompaction(context, body, messages)
+  const handle = await startSummary(context, { ...parametersOf(body), input: messages })
   const reader = new ResponseReader({
     id: responseId({ runId: handle.runId, after: 0 }),
     model: '',
@@ -162,16 +162,6 @@ async function allMessages(context: RequestContext, body: ResponsesRequest): Pro
   return [...earlier, ...body.messages]
 }
 
-/** Starts the run of a summary. It has no tools, and is not stored. */
-async function startCompaction(
-  context: RequestContext,
-  body: ResponsesRequest,
-  input: readonly Message[],
-): Promise<RunHandle> {
-  const { responseFormat: _format, toolChoice: _choice, ...parameters } = parametersOf(body)
-  return startStateless(context, await prepareRun(context, { ...parameters, clientTools: [], tools: [], input }))
-}
-
 /**
  * Starts or continues the run of a response: in the conversation that the request names, or in that of the previous
  * response or of the item that it refers to. Any other response is stored in a conversation of its own, or not at all.
@@ -181,7 +171,10 @@ async function startOrContinue(
   body: ResponsesRequest,
   target: ConversationTarget | undefined,
 ): Promise<ContinuedRun> {
-  if (body.isCompaction) return { handle: await startCompaction(context, body, await allMessages(context, body)) }
+  if (body.isCompaction) {
+    const input = await allMessages(context, body)
+    return { handle: await startSummary(context, { ...parametersOf(body), input }) }
+  }
   if (target) return continueConversation(context, body, target)
   const place = earlierPlace(body)
   if (place) return continueConversation(context, body, place)

@@ -109,10 +109,10 @@ function definitions({
   history,
 }: Pick<Running, 'state' | 'history'> & Partial<Pick<Running, 'tools'>>): readonly ToolDefinition[] {
   const { offered, request, toolOrder, firstTools = toolOrder.length, added } = state
-  const untold = untoldTools({ state, history })
+  const hiddenTools = untoldTools({ state, history })
   // Nothing else could hold back a tool that the provider runs.
   const isHeldBack = (name: string) =>
-    untold.has(name) || (offered.get(name)?.atProvider && tools?.get(name)?.isWithdrawn)
+    hiddenTools.has(name) || (offered.get(name)?.atProvider && tools?.get(name)?.isWithdrawn)
   const onOffer = new Set(namesOnOffer(state).filter((name) => !isHeldBack(name)))
   const ofCaller = request.clientTools.map(({ name }) => name)
   const order = [...toolOrder.slice(0, firstTools), ...ofCaller, ...toolOrder.slice(firstTools), ...onOffer]
@@ -133,8 +133,8 @@ function definitions({
 function untoldTools({ state, history }: Pick<Running, 'state' | 'history'>): ReadonlySet<string> {
   const { clientTools } = state.request
   if (!clientTools.some(({ deferred }) => deferred)) return new Set()
-  const told = loadedTools(state.request, [...history.map(({ message }) => message), ...state.messages])
-  return new Set(clientTools.filter((tool) => !told.includes(tool)).map(({ name }) => name))
+  const visibleTools = loadedTools(state.request, [...history.map(({ message }) => message), ...state.messages])
+  return new Set(clientTools.filter((tool) => !visibleTools.includes(tool)).map(({ name }) => name))
 }
 
 const clientDefinitions = new WeakMap<ClientTool, ToolDefinition>()

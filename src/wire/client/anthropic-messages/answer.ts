@@ -8,6 +8,7 @@ import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, type Fields } from '../../provider/model-answer.ts'
 import { AnswerReport } from '../openai-chat/answer.ts'
 import { encodeEncryptedContent } from '../openai-responses/output.ts'
+import { deltaUsage, iterationUsage, messageUsage } from './usage.ts'
 import { CUT, type PlacedCitation, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 
 export interface MessageOptions extends VisibleTextOptions {
@@ -21,6 +22,10 @@ export interface MessageOptions extends VisibleTextOptions {
   readonly showsCalls: boolean
   /** The edits of the context that were made; absent if the request asks for none. */
   readonly edits?: readonly object[] | undefined
+  /** Whether the answer of the run is a summary. */
+  readonly isCompaction?: boolean
+  /** The summary that the run began with; its text is null if the model has written none. */
+  readonly summary?: { readonly text: string | null; readonly usage: Usage }
 }
 
 type StreamEvent = Fields & { readonly type: string }
@@ -52,6 +57,7 @@ class MessageReader {
   #thinkingAt: number | undefined
   #textAt: number | undefined
   #isBegun = false
+  #summary = ''
   /** The sequence at which the last answer stopped. */
   #stopSequence: string | null = null
   #end: End | undefined
@@ -83,7 +89,7 @@ class MessageReader {
     if (end.type === 'failure') return { ok: false, error: end.error }
     const { finish, usage } = end
     const { conversation } = this.#options
-    const body = { ...this.#message(this.#content, usage), ...toStop(end, this.#stopSequence), ...this.#edits() }
+    const body = { ...this.#message(this.#content, usage), ...this.#stop(end), ...this.#edits() }
     return { ok: true, body: { ...body, edgecall: this.#report.describe(conversation, finish) } }
   }
 
@@ -105,17 +111,43 @@ class MessageReader {
       stop_details: null,
       container: null,
       diagnostics: null,
-      usage: messageUsage(usage),
+      usage: { ...messageUsage(usage), ...this.#iterations(usage) },
     }
+  }
+
+  /** The usage of a message that begins with a summary has that of the summary beside its own. */
+  #iterations(usage: Usage): Fields {
+    const { summary } = this.#options
+    if (!summary) return {}
+    return { iterations: [iterationUsage('compaction', summary.usage), iterationUsage('message', usage)] }
+  }
+
+  #stop(end: Extract<End, { type: 'end' }>): Fields {
+    if (!this.#options.isCompaction) return toStop(end, this.#stopSequence)
+    return { stop_reason: 'compaction', stop_sequence: null, stop_details: null }
   }
 
   #begin(): readonly StreamEvent[] {
     if (this.#isBegun) return []
     this.#isBegun = true
-    return [{ type: 'message_start', message: this.#message([], NO_USAGE) }, { type: 'ping' }]
+    const { summary } = this.#options
+    return [
+      { type: 'message_start', message: this.#message([], NO_USAGE) },
+      { type: 'ping' },
+      ...(summary ? this.#addSummary(summary.text) : []),
+    ]
+  }
+
+  #addSummary(content: string | null): readonly StreamEvent[] {
+    const block = { type: 'compaction', content, encrypted_content: null }
+    const first = { ...block, content: null }
+    const delta = { ...block, type: 'compaction_delta' }
+    const [start, index] = [this.#start(block, first), this.#content.length - 1]
+    return [start, { type: 'content_block_delta', index, delta }, { type: 'content_block_stop', index }]
   }
 
   #parts(event: RunEvent): readonly StreamEvent[] {
+    if (this.#options.isCompaction) return this.#visible.take(event).flatMap((part) => this.#onSummaryPart(part))
     // The VisibleText does not tell of thinking whose text the provider keeps to itself.
     const isHidden = event.type === 'reasoning.delta' && event.text === '' && !this.#visible.isRepeating
     const hidden = isHidden ? this.#grow('thinking', '') : []
@@ -152,12 +184,12 @@ class MessageReader {
         return this.#cite(part.citations)
       case 'end': {
         this.#end = part
-        const usage = deltaUsage(part.usage)
+        const usage = { ...deltaUsage(part.usage), ...this.#iterations(part.usage) }
         return [
           ...this.#close(),
           {
             type: 'message_delta',
-            delta: { ...toStop(part, this.#stopSequence), container: null },
+            delta: { ...this.#stop(part), container: null },
             usage,
             ...this.#edits(),
           },
@@ -168,6 +200,15 @@ class MessageReader {
         this.#end = part
         return [{ type: 'error', ...anthropicErrorObject(part.error) }]
     }
+  }
+
+  /** Collects the text of a summary, which is shown once it is complete. */
+  #onSummaryPart(part: VisiblePart): readonly StreamEvent[] {
+    if (part.type === 'text') this.#summary += part.text
+    if (part.type === 'failure') return this.#onPart(part)
+    if (part.type !== 'end') return []
+    const summary = part.reason === 'stop' ? this.#summary.trim() || null : null
+    return [...this.#addSummary(summary), ...this.#onPart(part)]
   }
 
   /** Shows what the provider has done, and a call that the edge runs with its result. The calls of a program are part of its own call. */
@@ -387,34 +428,6 @@ function toStop({ reason }: Extract<End, { type: 'end' }>, sequence: string | nu
     return { stop_reason: 'stop_sequence', stop_sequence: sequence, stop_details: null }
   const stop_details = reason === 'content_filter' ? { type: 'refusal', category: null, explanation: null } : null
   return { stop_reason: STOP_REASONS[reason], stop_sequence: null, stop_details }
-}
-
-/** Converts usage: here `input_tokens` excludes the tokens that were read from the cache or written to it. */
-function deltaUsage({
-  inputTokens,
-  outputTokens,
-  cachedInputTokens = 0,
-  cacheWriteTokens = 0,
-  reasoningTokens = 0,
-  webSearches = 0,
-}: Usage): Fields {
-  return {
-    input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
-    cache_creation_input_tokens: cacheWriteTokens,
-    cache_read_input_tokens: cachedInputTokens,
-    output_tokens: outputTokens,
-    output_tokens_details: { thinking_tokens: reasoningTokens },
-    server_tool_use: webSearches === 0 ? null : { web_search_requests: webSearches, web_fetch_requests: 0 },
-  }
-}
-
-function messageUsage(usage: Usage): Fields {
-  const { cacheWriteTokens = 0, longCacheWriteTokens: long = 0 } = usage
-  const cache_creation = {
-    ephemeral_5m_input_tokens: Math.max(0, cacheWriteTokens - long),
-    ephemeral_1h_input_tokens: long,
-  }
-  return { ...deltaUsage(usage), cache_creation, inference_geo: null, service_tier: null, speed: null }
 }
 
 /** Anthropic's types of errors, by HTTP status. */

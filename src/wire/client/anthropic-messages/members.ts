@@ -13,6 +13,7 @@ export const MESSAGES_MEMBERS = {
   edgecall: 'honoured',
   // Those of its edits that do something here are named one by one.
   context_management: 'honoured',
+  compaction: 'honoured',
   stop_sequences: 'forwarded',
   temperature: 'forwarded',
   top_p: 'forwarded',
@@ -21,7 +22,6 @@ export const MESSAGES_MEMBERS = {
   betas: 'ignored',
   billing_policy: 'ignored',
   cache_control: 'ignored',
-  compaction: 'ignored',
   diagnostics: 'ignored',
   fallback_credit_token: 'ignored',
   fallbacks: 'ignored',
@@ -38,7 +38,8 @@ export const MESSAGES_MEMBERS = {
 } as const satisfies Readonly<Record<string, Handling>>
 
 /** The betas that the edge does by itself, or that announce members which are read in any case. */
-const OWN = /^(?:mcp-client|context-management|prompt-caching|structured-outputs|tool-search-tool|advanced-tool-use)-/
+const OWN =
+  /^(?:mcp-client|context-management|compact|prompt-caching|structured-outputs|tool-search-tool|advanced-tool-use)-/
 
 /** Those that change how a model of Anthropic's answers, and not the form of the answer. */
 const FORWARDED =

@@ -21,7 +21,8 @@ import {
   responseUsage,
   toolError,
 } from './shapes.ts'
-import { compactionItem, NO_SUMMARY } from './compaction.ts'
+import { compactionItem } from './compaction.ts'
+import { NO_SUMMARY } from '../summary.ts'
 import { callItem, type ToolForm } from './tools.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'

@@ -16,7 +16,8 @@ import { dataUrl, fileUrl } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
-import { SUMMARY_REQUEST, summaryMessage } from './compaction.ts'
+import { SUMMARY_REQUEST } from '../summary.ts'
+import { readCompaction } from './compaction.ts'
 import { summaryPart } from './shapes.ts'
 import { flatName, modelNames, responsesTool, type ResponsesTool, SEARCH } from './tools.ts'
 
@@ -349,7 +350,7 @@ export function readItems(items: readonly Item[]): InputContents {
 
 function summaryOf(item: Item): Message | undefined {
   return 'encrypted_content' in item && item.type !== 'reasoning'
-    ? summaryMessage(item.encrypted_content ?? '')
+    ? readCompaction(item.encrypted_content ?? '')
     : undefined
 }
 

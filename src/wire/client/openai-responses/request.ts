@@ -36,7 +36,7 @@ import {
   withoutTools,
 } from '../openai-chat/request.ts'
 import { type ItemPlace, parseItemId } from './output.ts'
-import { summaryMessage } from './compaction.ts'
+import { readCompaction } from './compaction.ts'
 import { cutAtReference, inputItemsSchema, readItems, toolsInItem } from './items.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */
@@ -277,7 +277,7 @@ function ignoredItems(input: Body['input']): readonly string[] {
   return (isText(input) ? [] : (input ?? [])).flatMap((item, at) =>
     /^(?:context_)?compaction(?:_summary)?$/.test(item.type) &&
     'encrypted_content' in item &&
-    !summaryMessage(item.encrypted_content ?? '')
+    !readCompaction(item.encrypted_content ?? '')
       ? [`input[${at}]`]
       : [],
   )

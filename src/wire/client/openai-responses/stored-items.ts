@@ -11,7 +11,7 @@ import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import { openAiFault, type OpenAiFault } from '../openai-chat/request.ts'
 import { objectsOf } from '../../fields.ts'
-import { isOfCompaction } from './compaction.ts'
+import { isOfSummary } from '../summary.ts'
 import { inputItem, readItems } from './items.ts'
 import { annotation, type JsonFields, summaryPart, textPart } from './shapes.ts'
 
@@ -76,7 +76,7 @@ export function compactedResponse(
   { id, created_at, output, usage }: JsonFields,
   messages: readonly Message[],
 ): JsonFields {
-  const others = messages.filter((message) => message.role === 'user' && !isOfCompaction(message))
+  const others = messages.filter((message) => message.role === 'user' && !isOfSummary(message))
   const items = others.flatMap((message, index) => itemsOf(String(index), message))
   return { id, object: 'response.compaction', created_at, output: [...items, ...objectsOf(output)], usage }
 }

@@ -316,6 +316,16 @@ export function leadingThinking(opaque: Opaque | undefined): readonly Fields[] {
   return isLeading && blocks.every(({ type }) => THINKING.has(type)) ? blocks : []
 }
 
+/** Returns a message without its thinking, and without the blocks of it; the message itself if it has none. */
+export function withoutThinking(message: Message): Message {
+  if (message.role !== 'assistant') return message
+  const { reasoning, opaque, ...rest } = message
+  const places = opaqueDataOf(ANTHROPIC, opaque)
+  const others = places.filter((place) => !isObject(place) || !THINKING.has(place['type']))
+  if (reasoning === undefined && others.length === places.length) return message
+  return { ...rest, opaque: others.length === places.length ? opaque : { codec: ANTHROPIC, data: others } }
+}
+
 /** The codec for the answers of servers that speak Anthropic Messages. */
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
 
