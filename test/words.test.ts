@@ -15,6 +15,7 @@ const BARE = new Set(
 const ALLOWED: Readonly<Record<string, string>> = {
   'src/contract/definition.ts held': 'RPC method of the definitions Worker, which is deployed by itself',
   'src/contract/definition.ts kept': 'reply of the definitions Worker, which is deployed by itself',
+  'src/contract/found-tools.ts found': 'field of messages that the codecs of all providers read',
   'src/contract/message.ts found': 'field of messages that the codecs of all providers read',
   'src/contract/run.ts late': 'field of call records',
   'src/conversation/store/messages.ts late': 'field of call records',

@@ -6,11 +6,12 @@ import type { ClientTool, RunRequest } from './run.ts'
  * caller has named them. The names are in the text of the result, which all models read, and which conversations store.
  */
 
-const LINE = /^Found the tool ([\w-]{1,64})\.$/
+const BEGINNING = 'Found the tool '
+const LINE = new RegExp(`^${BEGINNING}([\\w-]{1,64})\\.$`)
 
 /** Returns the line of a result that names a tool which a search of the caller has found. */
 export function foundLine(tool: string): string {
-  return `Found the tool ${tool}.`
+  return `${BEGINNING}${tool}.`
 }
 
 /** Reads the names of the tools that a result of the caller's search has found, and what else it says. */

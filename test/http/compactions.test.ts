@@ -168,14 +168,14 @@ describe('the edit that clears thinking', () => {
     edge.requests[0]?.messages.flatMap((message) =>
       message.role === 'assistant' ? [[message.content, message.reasoning?.slice(0, 9), message.opaque?.data]] : [],
     )
-  const kept = (name: string) => [name, `Thought ${name}`, [signed(`Thought ${name} ${words}`), 1]]
-  const cleared = (name: string) => [name, undefined, [1]]
+  const intact = (name: string) => [name, `Thought ${name}`, [signed(`Thought ${name} ${words}`), 1]]
+  const without = (name: string) => [name, undefined, [1]]
 
   test.each([
-    [{ type: 'thinking_turns' as const, value: 2 }, [cleared('a'), kept('b'), kept('c')], 1],
-    [undefined, [cleared('a'), cleared('b'), kept('c')], 2],
-    ['all' as const, [kept('a'), kept('b'), kept('c')], 0],
-    [{ type: 'all' as const }, [kept('a'), kept('b'), kept('c')], 0],
+    [{ type: 'thinking_turns' as const, value: 2 }, [without('a'), intact('b'), intact('c')], 1],
+    [undefined, [without('a'), without('b'), intact('c')], 2],
+    ['all' as const, [intact('a'), intact('b'), intact('c')], 0],
+    [{ type: 'all' as const }, [intact('a'), intact('b'), intact('c')], 0],
   ])('keeps that of the last turns: %j', async (keep, expected, turns) => {
     const edge = keptEdge({ script: [say('Done.')] })
     const edits = [{ type: 'clear_thinking_20251015' as const, ...(keep && { keep }) }]
@@ -201,7 +201,7 @@ describe('the edit that clears thinking', () => {
     ]
     const edits = [{ type: 'clear_thinking_20251015' as const }]
     await clientOf(edge).messages.create({ ...body, messages: loop, context_management: { edits } })
-    expect(thinkingSent(edge)).toEqual([cleared('a'), ['', 'Thought l', [signed(`Thought l ${words}`), null]]])
+    expect(thinkingSent(edge)).toEqual([without('a'), ['', 'Thought l', [signed(`Thought l ${words}`), null]]])
   })
 })
 

@@ -123,24 +123,33 @@ describe('an image under an https: URL', () => {
     ['it is missing', '*', 'https://files.example.com/none', 'its server answered 404'],
     ['it is a page', '*', 'https://files.example.com/page', 'it is "text/html", and not the image'],
     ['it is too large', '*', 'https://files.example.com/large', 'it has more than 1048576 bytes'],
-  ])('is refused, and nothing is stored, if %s', async (_reason, hosts, link, message) => {
-    const typed = (type: string, body: BodyInit = png) => new Response(body, { headers: { 'content-type': type } })
-    const pages = {
-      [url]: () => typed('image/png'),
-      'https://files.example.com/away': () => Response.redirect('https://169.254.169.254/latest', 302),
-      'https://files.example.com/page': () => typed('text/html; charset=utf-8'),
-      'https://files.example.com/large': () => typed('image/png', new Uint8Array(1024 * 1024 + 1)),
-    }
-    for (const send of Object.values(LINKS)) {
-      const edge = await linkedEdge({ imageUrls: false }, { hosts, pages })
-      const refusal = await send(edge, link)
-      expect(refusal.status).toBe(400)
-      const text = await refusal.text()
-      expect(text).toContain('file_not_fetched')
-      expect(text.replaceAll('\\"', '"')).toContain(message)
-      expect(await (await edge.fetch('/conversations/c/runs')).json()).toEqual([])
-    }
-  })
+  ])(
+    'is refused, and nothing is stored, or named by a text over the APIs of vendors, if %s',
+    async (_reason, hosts, link, message) => {
+      const typed = (type: string, body: BodyInit = png) => new Response(body, { headers: { 'content-type': type } })
+      const pages = {
+        [url]: () => typed('image/png'),
+        'https://files.example.com/away': () => Response.redirect('https://169.254.169.254/latest', 302),
+        'https://files.example.com/page': () => typed('text/html; charset=utf-8'),
+        'https://files.example.com/large': () => typed('image/png', new Uint8Array(1024 * 1024 + 1)),
+      }
+      for (const [path, send] of Object.entries(LINKS)) {
+        const edge = await linkedEdge({ imageUrls: false }, { hosts, pages })
+        const refusal = await send(edge, link)
+        if (path.startsWith('/v1/')) {
+          // An application that sends all its history again would be refused for good.
+          const text = expect.stringMatching(new RegExp(`^\\[image: ${link}\\]\nNot shown: [^]*${message}`))
+          expect([refusal.status, contentSent(edge)]).toEqual([200, [{ type: 'text', text }]])
+          continue
+        }
+        expect(refusal.status).toBe(400)
+        const text = await refusal.text()
+        expect(text).toContain('file_not_fetched')
+        expect(text.replaceAll('\\"', '"')).toContain(message)
+        expect(await (await edge.fetch('/conversations/c/runs')).json()).toEqual([])
+      }
+    },
+  )
 
   test('is fetched beside at most five others, since of more some would wait for a connection while their time runs', async () => {
     const links = Array.from({ length: 20 }, (_, at) => `https://files.example.com/${at}.png`)
@@ -159,13 +168,20 @@ describe('an image under an https: URL', () => {
     expect((await send(links)).status).toBe(200)
     expect(most).toBe(6)
     expect(contentSent(edge)).toEqual(links.map(() => ({ type: 'image', mediaType: 'image/png', data: 'iVBORw==' })))
-    const refusal = await send([...links, url])
-    expect(refusal.status).toBe(400)
+    const second = keptEdge({
+      script: [say('A cat.')],
+      vars: { FILE_HOSTS: 'files.example.com' },
+      capabilities: { imageUrls: false },
+    })
+    const many = [url, ...links].map((each) => ({ type: 'image_url', image_url: { url: each } }))
+    await second.post('/v1/chat/completions', { model: 'test/scripted', messages: [{ role: 'user', content: many }] })
+    const old = { type: 'text', text: `[image: ${url}]\nNot shown: only the newest 20 files are fetched` }
+    expect(contentSent(second)?.slice(0, 2)).toEqual([old, { type: 'image', mediaType: 'image/png', data: 'iVBORw==' }])
+    const input = [{ role: 'user', content: [...links, url].map((each) => ({ type: 'image', url: each })) }]
+    const refusal = await edge.post('/conversations/c/runs', { input })
     expect(await refusal.json()).toMatchObject({
-      error: {
-        code: 'file_not_fetched',
-        message: 'The request links to 21 files that the edge would have to fetch; the most is 20.',
-      },
+      code: 'file_not_fetched',
+      detail: 'The request links to 21 files that the edge would have to fetch; the most is 20.',
     })
   })
 
@@ -177,10 +193,11 @@ describe('an image under an https: URL', () => {
     onTestFinished(() => void vi.unstubAllGlobals())
     const vars = { FILE_HOSTS: 'files.example.com', MAX_BODY_BYTES: String(8 * 1024 * 1024) }
     const edge = keptEdge({ script: [say('Cats.')], vars, capabilities: { imageUrls: false } })
-    const send = async (urls: readonly string[]) => {
-      const content = urls.map((each) => ({ type: 'image_url', image_url: { url: each } }))
-      return edge.post('/v1/chat/completions', { model: 'test/scripted', messages: [{ role: 'user', content }] })
-    }
+    await edge.post('/conversations', { id: 'c' })
+    const send = async (urls: readonly string[]) =>
+      edge.post('/conversations/c/runs', {
+        input: [{ role: 'user', content: urls.map((each) => ({ type: 'image', url: each })) }],
+      })
     const refusal = await send(links)
     expect(refusal.status).toBe(400)
     expect(await refusal.text()).toContain('all files of the request have more than 21 MiB together')

@@ -58,11 +58,11 @@ function clearResults(messages: readonly Message[], edit: ClearToolUses): Edited
 
 /** Clears the thinking of all turns but the last ones that have any. A turn lasts until the next message of the user. */
 function clearThinking(messages: readonly Message[], { keep }: ClearThinking): Edited | undefined {
-  const kept = typeof keep === 'object' && keep?.type === 'thinking_turns' ? keep.value : keep ? Infinity : KEEP_TURNS
+  const most = typeof keep === 'object' && keep?.type === 'thinking_turns' ? keep.value : keep ? Infinity : KEEP_TURNS
   let turn = 0
   const turns = messages.map(({ role }) => (role === 'user' ? ++turn : turn))
   const thinking = [...new Set(turns.filter((_, index) => hasThinking(messages[index])))]
-  const old = new Set(kept === Infinity ? [] : thinking.slice(0, -kept))
+  const old = new Set(most === Infinity ? [] : thinking.slice(0, -most))
   if (old.size === 0) return undefined
   return {
     messages: messages.map((message, index) => (old.has(turns[index] ?? 0) ? withoutThinking(message) : message)),

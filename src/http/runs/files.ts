@@ -1,5 +1,5 @@
 import { toBase64 } from '../../contract/bytes.ts'
-import type { BinaryContent, LinkedContent, Message } from '../../contract/message.ts'
+import type { BinaryContent, Content, LinkedContent, Message, TextContent } from '../../contract/message.ts'
 import type { ModelCapabilities } from '../../contract/model.ts'
 import { isPrivate } from '../../contract/private-host.ts'
 import type { FetchFiles, Setup } from '../../contract/setup.ts'
@@ -99,14 +99,55 @@ function tooMany(count: number): Problem {
 }
 
 /**
+ * Fetches files, the newest, and makes a text of each that is not fetched: it has the URL and the reason. A request that
+ * sends its whole history would else be lost for good once one file of it has gone.
+ */
+async function fetchOrName(
+  links: readonly LinkedContent[],
+  fetchFiles: FetchFiles | undefined,
+  config: Parameters<FetchFiles>[1],
+): Promise<ReadonlyMap<LinkedContent, Content>> {
+  const contents = new Map<LinkedContent, Content>(links.map((link) => [link, nameOf(link, OLD)]))
+  let size = 0
+  await inPool(links.slice(-MOST_FILES), {
+    size: MOST_CONNECTIONS,
+    groupOf: () => undefined,
+    work: async (link) => {
+      if (!fetchFiles) return void contents.set(link, nameOf(link, NO_FETCHING))
+      if (size > MOST_CHARACTERS) return void contents.set(link, nameOf(link, TOO_LARGE_TOGETHER))
+      try {
+        const file = (await fetchFiles([link], config)).get(link)
+        size += file?.data.length ?? 0
+        const fits = file !== undefined && size <= MOST_CHARACTERS
+        contents.set(link, fits ? file : nameOf(link, TOO_LARGE_TOGETHER))
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        contents.set(link, nameOf(link, error.details.message))
+      }
+    },
+  })
+  return contents
+}
+
+const OLD = `only the newest ${MOST_FILES} files are fetched`
+const NO_FETCHING = 'this edge fetches no files; send the file as a data: URL'
+
+function nameOf({ type, url }: LinkedContent, reason: string): TextContent {
+  return { type: 'text', text: `[${type}: ${url}]\nNot shown: ${reason}` }
+}
+
+/**
  * Returns messages with the files in place of the links that the model's server does not follow by itself. A message with
- * links is marked as untrusted, unless the edge has `CALLER_DATA=trusted`. Throws a Problem if the edge may not or cannot
- * fetch a file.
+ * links is marked as untrusted, unless the edge has `CALLER_DATA=trusted`. If the edge may not or cannot fetch a file, a
+ * text names it with `namesFiles`; else it throws a Problem.
  */
 export async function withFiles(
   messages: readonly Message[],
   { fetchFiles, config }: Pick<Setup, 'fetchFiles' | 'config'>,
-  capabilities: ModelCapabilities | undefined,
+  {
+    capabilities,
+    namesFiles = false,
+  }: { capabilities?: ModelCapabilities | undefined; namesFiles?: boolean | undefined },
 ): Promise<readonly Message[]> {
   const isPassedOn = ({ type }: LinkedContent) => (type === 'image' ? capabilities?.imageUrls : capabilities?.fileUrls)
   const marks = config.callerData === 'untrusted' ? { marks: ['untrusted'] as const } : {}
@@ -114,8 +155,9 @@ export async function withFiles(
   const links = messages.flatMap(linksIn).filter((link) => !isPassedOn(link))
   const [first] = links
   if (!first) return marked
-  if (!fetchFiles) throw unfetched(first.url, 'this edge fetches no files; send the file as a data: URL')
-  const files = await fetchFiles(links, config)
+  if (!fetchFiles && !namesFiles) throw unfetched(first.url, NO_FETCHING)
+  const files =
+    namesFiles || !fetchFiles ? await fetchOrName(links, fetchFiles, config) : await fetchFiles(links, config)
   return marked.map((message) => {
     if (message.role !== 'user' || typeof message.content === 'string') return message
     return { ...message, content: message.content.map((part) => ('url' in part && files.get(part)) || part) }

@@ -48,6 +48,8 @@ export interface RunParameters extends Partial<RunOptionValues> {
   readonly hints?: RunRequest['hints'] | undefined
   readonly compat?: RunRequest['compat'] | undefined
   readonly onBusy?: OnBusy | undefined
+  /** Whether a text names a file that the model cannot be shown. Default: the request is refused. */
+  readonly namesFiles?: boolean | undefined
 }
 
 /**
@@ -74,7 +76,8 @@ export async function prepareRun(
       ? requestParameters
       : withDefaults(await settingsOf({ setup, caller }, conversation), requestParameters)
   const model = modelOf(setup, parameters.model)
-  const input = await withFiles(parameters.input, setup, model.capabilities)
+  const { namesFiles } = requestParameters
+  const input = await withFiles(parameters.input, setup, { capabilities: model.capabilities, namesFiles })
   const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),

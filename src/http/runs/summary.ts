@@ -18,14 +18,14 @@ export function withSummaryRequest(messages: readonly Message[], instructions?: 
   return [...messages, instructions === undefined ? SUMMARY_REQUEST : { role: 'user', content: instructions }]
 }
 
-export interface Summary {
+interface WrittenSummary {
   /** Null if the model has written none. */
   readonly text: string | null
   readonly usage: Usage
 }
 
 /** Has a model summarize messages before the run of the same request. */
-export async function summarize(context: RequestContext, parameters: RunParameters): Promise<Summary> {
+export async function summarize(context: RequestContext, parameters: RunParameters): Promise<WrittenSummary> {
   // An Idempotency-Key stands for one run on each path.
   const { url, headers, signal } = context.request
   const request = new Request(`${new URL(url).origin}/v1/messages/summary`, { headers, signal })

@@ -78,5 +78,5 @@ function parametersOf({
   edgecall,
 }: ChatRequest): RunParameters {
   const { conversation: _, rounds: __, ...options } = edgecall
-  return { input, model, clientTools, toolChoice, responseFormat, sampling, ...options }
+  return { namesFiles: true, input, model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }

@@ -153,7 +153,7 @@ function toParameters({
   edgecall,
 }: MessagesRequest): RunParameters {
   const { conversation: _, rounds: __, ...options } = edgecall
-  return { input: messages, model, clientTools, toolChoice, responseFormat, sampling, ...options }
+  return { namesFiles: true, input: messages, model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }
 
 models.get('/', (c, next) => {

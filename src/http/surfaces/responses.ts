@@ -262,5 +262,14 @@ function parametersOf({
   sampling,
   options,
 }: ResponsesRequest) {
-  return { ...options, model, system: instructions, clientTools, toolChoice, responseFormat, sampling }
+  return {
+    ...options,
+    namesFiles: true,
+    model,
+    system: instructions,
+    clientTools,
+    toolChoice,
+    responseFormat,
+    sampling,
+  }
 }

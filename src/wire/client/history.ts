@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../contract/event.ts'
-import type { Message, ToolMessage } from '../../contract/message.ts'
+import type { Content, Message, ToolMessage, UserContent } from '../../contract/message.ts'
 import { bodyFault, type DecodeResult, type InvalidBody } from './body.ts'
 import { eventId } from '../events.ts'
 import * as v from 'valibot'
@@ -68,6 +68,17 @@ export function dataUrl(pattern = /^data:[^;,]+;base64,/) {
       return { mediaType, data }
     }),
   )
+}
+
+/** Returns the files of a result that are under a URL, with a text that says whose they are: only a message of the user links to files. */
+export function linksOfResult(callId: string, parts: readonly UserContent[]): readonly UserContent[] {
+  const links = parts.filter((part) => 'url' in part)
+  return links.length === 0 ? [] : [{ type: 'text', text: `The files in the result of the call ${callId}:` }, ...links]
+}
+
+/** Returns a part of a result, or the text that names it. */
+export function atHand(part: UserContent): Content {
+  return 'url' in part ? { type: 'text', text: `[${part.type}: ${part.url}]` } : part
 }
 
 /** The content of a file without its type: its data, or where it is. */

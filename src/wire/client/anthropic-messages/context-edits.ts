@@ -38,14 +38,14 @@ const compact = v.object({
   pause_after_compaction: optionalFlag,
 })
 
-const KNOWN = [clearToolUses, clearThinking, compact] as const
+const EDITS = [clearToolUses, clearThinking, compact] as const
 
 /** Any other edit, which is ignored. */
 const otherEdit = v.looseObject({ type: v.string() })
 
 /** Edits of what the model sees. */
 export const contextManagement = v.object({
-  edits: v.nullish(v.array(v.union([...KNOWN, otherEdit])), []),
+  edits: v.nullish(v.array(v.union([...EDITS, otherEdit])), []),
 })
 
 /** A request for a summary alone. */
@@ -71,6 +71,6 @@ export function compactEdit(management: ContextManagement): Compact | undefined 
 /** Returns the edits that are ignored. */
 export function ignoredEdits(management: ContextManagement): readonly string[] {
   return (management?.edits ?? []).flatMap((edit) =>
-    KNOWN.some((schema) => v.is(schema, edit)) ? [] : [`context_management.${edit.type}`],
+    EDITS.some((schema) => v.is(schema, edit)) ? [] : [`context_management.${edit.type}`],
   )
 }

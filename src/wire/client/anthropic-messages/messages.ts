@@ -14,7 +14,7 @@ import {
 } from '../../../contract/message.ts'
 import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec.ts'
 import { either, isText, someText, textOr, toolName, toolReference } from '../../schema.ts'
-import { fileUrl } from '../history.ts'
+import { atHand, fileUrl, linksOfResult } from '../history.ts'
 import { optionalFlag, optionalText } from '../openai-chat/request.ts'
 import { decodeEncryptedContent } from '../openai-responses/output.ts'
 
@@ -28,7 +28,7 @@ const text = v.pipe(
 
 const base64 = v.object({ type: v.literal('base64'), media_type: v.string(), data: v.string() })
 
-/** An image whose data is at hand, as it must be in results. */
+/** An image whose data is at hand, as it must be in a document. */
 const imageAtHand = v.pipe(
   v.object({ type: v.literal('image'), source: base64 }),
   v.transform(({ source: { media_type: mediaType, data } }): Parts => ({
@@ -105,20 +105,19 @@ const foundTool = v.pipe(
   v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `${foundLine(name)}\n` }] })),
 )
 
+const resultContent = v.nullish(
+  textOr(v.variant('type', [text, image, documentBlock(file), searchResult, foundTool])),
+  '',
+)
+
 function resultBlock<Type extends string>(type: Type) {
   return v.pipe(
-    v.object({
-      type: v.literal(type),
-      tool_use_id: someText,
-      content: v.nullish(
-        textOr(v.variant('type', [text, imageAtHand, documentBlock(fileAtHand), searchResult, foundTool])),
-        '',
-      ),
-      is_error: optionalFlag,
+    v.object({ type: v.literal(type), tool_use_id: someText, content: resultContent, is_error: optionalFlag }),
+    v.transform(({ tool_use_id: callId, content, is_error }) => {
+      const parts = partsIn<UserContent>(content ?? '')
+      const result: ToolMessage = { role: 'tool', callId, tool: '', ok: !is_error, content: parts.map(atHand) }
+      return { result, files: linksOfResult(callId, parts) }
     }),
-    v.transform(({ tool_use_id: callId, content, is_error }): { readonly result: ToolMessage } => ({
-      result: { role: 'tool', callId, tool: '', ok: !is_error, content: partsIn(content ?? '') },
-    })),
   )
 }
 
@@ -243,7 +242,7 @@ type AnswerBlock = BlockOf<v.InferOutput<typeof answerContent>>
 /** Converts a message of the user: results come first, as each must follow its call. */
 function userMessages(content: readonly UserBlock[]): readonly Message[] {
   const results = content.flatMap((block) => ('result' in block ? block.result : []))
-  const parts = content.flatMap((block) => ('result' in block ? [] : block.parts))
+  const parts = content.flatMap((block) => ('result' in block ? block.files : block.parts))
   return parts.length === 0 && results.length > 0 ? results : [...results, { role: 'user', content: parts }]
 }
 

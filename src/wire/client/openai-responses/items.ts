@@ -8,11 +8,12 @@ import {
   type Opaque,
   contentText,
   type ToolCall,
+  type UserContent,
 } from '../../../contract/message.ts'
 import { foundLine } from '../../../contract/found-tools.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf, resultAnswer } from '../request.ts'
-import { dataUrl, fileUrl } from '../history.ts'
+import { atHand, fileUrl, linksOfResult } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
@@ -57,21 +58,11 @@ const content = textOr(
   ]),
 )
 
-/** The content of a result of a call; its files are at hand. */
-const resultContent = textOr(
-  v.variant('type', [
-    textPart,
-    refusalPart,
-    v.pipe(
-      v.object({ type: v.literal('input_image'), image_url: dataUrl() }),
-      v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
-    ),
-    v.pipe(
-      v.object({ type: v.literal('input_file'), file_data: dataUrl() }),
-      v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
-    ),
-  ]),
-)
+function outputOf(call_id: string, output: string | readonly UserContent[]) {
+  const parts = isText(output) ? [] : output
+  const content = isText(output) ? output : parts.map(atHand)
+  return { type: 'function_call_output' as const, call_id, output: content, files: linksOfResult(call_id, parts) }
+}
 
 const ids = { id: v.nullish(v.string(), ''), call_id: someText }
 
@@ -133,17 +124,13 @@ const callItems = [
   ),
 ] as const
 
-function outputOf(call_id: string, output: v.InferOutput<typeof resultContent>) {
-  return { type: 'function_call_output' as const, call_id, output }
-}
-
 /** The results of these calls. */
 const outputItems = [
   v.pipe(
     v.object({
       type: v.picklist(['function_call_output', 'custom_tool_call_output']),
       call_id: v.string(),
-      output: resultContent,
+      output: content,
     }),
     v.transform(({ call_id, output }) => outputOf(call_id, output)),
   ),
@@ -316,6 +303,8 @@ interface Turn {
   opaque?: Opaque | undefined
   readonly calls: ToolCall[]
   readonly results: Message[]
+  /** Those of the results that only a message of the user may link to. */
+  readonly files: UserContent[]
   hasResults: boolean
 }
 
@@ -354,6 +343,10 @@ function summaryOf(item: Item): Message | undefined {
     : undefined
 }
 
+function filesMessage(content: readonly UserContent[]): readonly Message[] {
+  return content.length === 0 ? [] : [{ role: 'user', content }]
+}
+
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
 function readMessages(items: readonly Item[]): InputContents {
   const messages: Message[] = []
@@ -363,7 +356,7 @@ function readMessages(items: readonly Item[]): InputContents {
 
   function close(): void {
     if (!turn) return
-    const { text, reasoning, opaque, calls, results } = turn
+    const { text, reasoning, opaque, calls, results, files } = turn
     const message: AssistantMessage = {
       role: 'assistant',
       content: text,
@@ -372,12 +365,13 @@ function readMessages(items: readonly Item[]): InputContents {
       opaque,
     }
     if (text || calls.length > 0) messages.push(message, ...results)
+    messages.push(...filesMessage(files))
     turn = undefined
   }
 
   function openTurn(isNew: boolean): Turn {
     if (isNew) close()
-    return (turn ??= { text: '', reasoning: '', calls: [], results: [], hasResults: false })
+    return (turn ??= { text: '', reasoning: '', calls: [], results: [], files: [], hasResults: false })
   }
 
   function call(callId: string, tool: string, text: string): void {
@@ -416,9 +410,11 @@ function readMessages(items: readonly Item[]): InputContents {
       case 'function_call_output':
         if (turn && calls.has(item.call_id)) {
           turn.hasResults = true
-          return result(item.call_id, partsOf(item.output), true)
+          turn.files.push(...item.files)
+          return result(item.call_id, isText(item.output) ? partsOf(item.output) : item.output, true)
         }
         answers[item.call_id] = resultAnswer(item.output, true)
+        messages.push(...filesMessage(item.files))
         return
       case 'mcp_call': {
         const callId = callOfItem(item.id)
