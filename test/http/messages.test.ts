@@ -299,12 +299,6 @@ describe('a request', () => {
     ['a container', { container: 'c' }, 'unsupported_parameter', 'container: is not supported.'],
     ['servers of MCP', { mcp_servers: [{}] }, 'unsupported_parameter', 'mcp_servers: is not supported.'],
     [
-      'a tool of Anthropic',
-      { tools: [{ type: 'bash_20250124', name: 'bash' }] },
-      'invalid_value',
-      'tools[0].type: expected "custom", received "bash_20250124".',
-    ],
-    [
       'a tool that only programs may call',
       { tools: [{ ...pick, allowed_callers: ['code_execution_20260120'] }] },
       'invalid_value',
@@ -313,13 +307,13 @@ describe('a request', () => {
     [
       'a file that is stored with Anthropic',
       user({ type: 'document', source: { type: 'file', file_id: 'f' } }),
-      'invalid_value',
-      'messages[0].content[0].source.type: expected ("base64" | "text" | "content"), received "file".',
+      'unsupported_value',
+      'messages[0].content[0].source.file_id: names a file that this edge has not: send its content or its URL.',
     ],
     [
       'citations',
       user({ type: 'document', source: pdf, citations: { enabled: true } }),
-      'invalid_value',
+      'unsupported_value',
       'messages[0].content[0].citations.enabled: expected false, received true.',
     ],
   ])('with %s is refused, and says why', async (_, members, errorCode, apiMessage) => {

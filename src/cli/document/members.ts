@@ -1,4 +1,5 @@
 import type { Handling, Members } from '../../wire/client/members.ts'
+import { BLOCK_MEMBERS, PART_MEMBERS } from '../../wire/client/anthropic-messages/nested-members.ts'
 import { MESSAGES_MEMBERS } from '../../wire/client/anthropic-messages/members.ts'
 import { CHAT_MEMBERS } from '../../wire/client/openai-chat/members.ts'
 import { RESPONSES_MEMBERS } from '../../wire/client/openai-responses/members.ts'
@@ -30,6 +31,8 @@ model answers, such as \`interleaved-thinking-…\`. Other names there that the 
 \`clear_tool_uses_20250919\`, \`clear_thinking_20251015\`, and \`compact_20260112\`, for which the model first writes a summary. The answer begins with it, as
 a block \`compaction\`, which stands for all messages before it in later requests. \`compaction\` asks for the summary alone. Other edits are ignored.
 
+A file under a URL that the edge may not or cannot fetch for a model ([\`FILE_HOSTS\`](configuration.md)) is named by a text in its place, with the reason.
+
 A request without \`tools\` gets the tools of the edge, also that of an application for a title or a summary. If applications ask another model for
 those, \`toolsOf\` of [the setup](parts.md) can offer none to it. \`tools: []\` and \`tool_choice: "none"\` get none, unless \`edgecall.tools\` names some.
 
@@ -53,8 +56,26 @@ export function memberPages(): Readonly<Record<string, string>> {
     section('`POST /v1/chat/completions`', CHAT_MEMBERS),
     section('`POST /v1/responses`', RESPONSES_MEMBERS),
     section('`POST /v1/messages`', MESSAGES_MEMBERS),
+    withinMembers([PART_MEMBERS, BLOCK_MEMBERS]),
   ]
   return { 'members.md': [INTRODUCTION, ...sections].join('\n') }
+}
+
+/** Says of members within members which are not honoured. */
+function withinMembers(tables: readonly Readonly<Record<string, Members>>[]): string {
+  const placesOf = (wanted: Handling) =>
+    tables
+      .flatMap((table) => Object.entries(table))
+      .flatMap(([place, members]) => {
+        const names = Object.keys(members).filter((name) => members[name] === wanted)
+        if (members['type'] === wanted) return [`\`${place}\``]
+        return names.map((name) => `\`${place}.${name}\``)
+      })
+  return (
+    `Within members, and in blocks by their type, these are ignored, as are those that the edge does not know: ${placesOf('ignored').join(', ')}. ` +
+    `These are refused, if they ask for something: ${placesOf('refused').join(', ')}; and files by \`file_id\`. ` +
+    `Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`
+  )
 }
 
 function section(title: string, members: Members): string {

@@ -41,8 +41,13 @@ export function hintsIn(body: unknown, members: Members, vendor: Hint['vendor'])
 
 /** Returns the members of a body that are ignored, those that are not known among them. A null says nothing. */
 export function ignoredMembers(body: unknown, members: Members): readonly string[] {
-  return Object.entries(isObject(body) ? body : {}).flatMap(([name, value]) =>
-    value != null && (members[name] ?? 'ignored') === 'ignored' ? [name] : [],
+  return membersIn(body, members, 'ignored')
+}
+
+/** Returns the members of a value that are handled in a way; those that are not known are ignored. */
+export function membersIn(value: unknown, members: Members, handling: Handling): readonly string[] {
+  return Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) =>
+    each != null && ((Object.hasOwn(members, name) && members[name]) || 'ignored') === handling ? [name] : [],
   )
 }
 

@@ -257,7 +257,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
   file_not_fetched: http(
     400,
     'A file or image is a URL that the provider does not fetch, and the edge may not fetch it or failed to.',
-    'Allow its host in `FILE_HOSTS`, or send a data URL. Over `/v1`, a text names the file instead.',
+    'Allow its host in `FILE_HOSTS`, or send a data URL.',
   ),
   unsupported_parameter: http(
     400,

@@ -26,6 +26,9 @@ const text = v.pipe(
   v.transform(({ text }): Parts => ({ parts: text === '' ? [] : [{ type: 'text', text }] })),
 )
 
+/** A file that Anthropic’s server has. */
+const fileId = v.custom<string>(() => false, 'names a file that this edge has not: send its content or its URL.')
+
 const base64 = v.object({ type: v.literal('base64'), media_type: v.string(), data: v.string() })
 
 /** An image whose data is at hand, as it must be in a document. */
@@ -39,10 +42,15 @@ const imageAtHand = v.pipe(
 const image = v.pipe(
   v.object({
     type: v.literal('image'),
-    source: v.variant('type', [base64, v.object({ type: v.literal('url'), url: fileUrl('image/*') })]),
+    source: v.variant('type', [
+      base64,
+      v.object({ type: v.literal('url'), url: fileUrl('image/*') }),
+      v.object({ type: v.literal('file'), file_id: fileId }),
+    ]),
   }),
   v.transform(({ source }): Parts<UserContent> => {
     if (source.type === 'url') return { parts: [{ type: 'image', ...source.url }] }
+    if (source.type === 'file') return { parts: [] }
     return { parts: [{ type: 'image', mediaType: source.media_type, data: source.data }] }
   }),
 )
@@ -56,6 +64,10 @@ const fileAtHand = v.variant('type', [
   v.pipe(
     v.object({ type: v.literal('text'), data: v.string() }),
     v.transform(({ data: text }): Parts => ({ parts: [{ type: 'text', text }] })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('file'), file_id: fileId }),
+    v.transform((): Parts => ({ parts: [] })),
   ),
   v.pipe(
     v.object({ type: v.literal('content'), content: textOr(v.variant('type', [text, imageAtHand])) }),
@@ -105,8 +117,19 @@ const foundTool = v.pipe(
   v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `${foundLine(name)}\n` }] })),
 )
 
+/** Blocks that are named as ignored. */
+const ignoredBlock = v.pipe(
+  v.object({ type: v.picklist(['browser_state', 'tool_addition', 'tool_removal']) }),
+  v.transform((): Parts => ({ parts: [] })),
+)
+
+const containerUpload = v.pipe(
+  v.object({ type: v.literal('container_upload'), file_id: fileId }),
+  v.transform((): Parts => ({ parts: [] })),
+)
+
 const resultContent = v.nullish(
-  textOr(v.variant('type', [text, image, documentBlock(file), searchResult, foundTool])),
+  textOr(v.variant('type', [text, image, documentBlock(file), searchResult, foundTool, ignoredBlock])),
   '',
 )
 
@@ -146,6 +169,7 @@ const serverBlock = v.pipe(
       'text_editor_code_execution_tool_result',
       'tool_search_tool_result',
       'advisor_tool_result',
+      'mcp_tool_listing',
       'fallback',
     ]),
   }),
@@ -165,7 +189,16 @@ const compactionBlock = v.pipe(
 )
 
 const userContent = textOr(
-  v.variant('type', [text, image, documentBlock(file), searchResult, resultBlock('tool_result'), compactionBlock]),
+  v.variant('type', [
+    text,
+    image,
+    documentBlock(file),
+    searchResult,
+    resultBlock('tool_result'),
+    compactionBlock,
+    containerUpload,
+    ignoredBlock,
+  ]),
 )
 
 const answerContent = textOr(
@@ -176,11 +209,14 @@ const answerContent = textOr(
     toolUse,
     resultBlock('mcp_tool_result'),
     compactionBlock,
+    containerUpload,
+    ignoredBlock,
     serverBlock,
   ]),
 )
 
-export const systemContent = textOr(text)
+/** The system prompt, which may also change the tools in the middle of a conversation. */
+export const systemContent = textOr(v.variant('type', [text, ignoredBlock]))
 
 /** A message, and the messages of ours that it stands for. With a summary, they stand for all messages before them, too. */
 export const messageSchema = v.variant('role', [

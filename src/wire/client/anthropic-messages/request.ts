@@ -16,6 +16,7 @@ import {
   ignoredEdits,
 } from './context-edits.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
+import { ignoredParts } from './nested-members.ts'
 import { clientTools, hostedTools, ignoredInTools, messagesTool, searchHints } from './tools.ts'
 import {
   absent,
@@ -140,7 +141,7 @@ function orFault(decoded: DecodeResult<MessagesRequest>): Decoded {
 function codeAt(path: string): string {
   const asksForThread = path === 'thread'
   const code = asksForThread ? 'thread_unsupported_request' : 'invalid_value'
-  return code
+  return /\.(?:file_id|citations\.enabled)$/.test(path) ? 'unsupported_value' : code
 }
 
 function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult<MessagesRequest> {
@@ -153,6 +154,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
   if (fault) return fault
   const ignored = [
     ...ignoredMembers(json, MESSAGES_MEMBERS),
+    ...ignoredParts(json),
     ...ignoredEdits(body.context_management),
     ...ignoredInTools(tools),
   ]

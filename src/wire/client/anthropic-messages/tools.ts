@@ -7,18 +7,16 @@ import { TOOL_FIELDS } from '../../tool-fields.ts'
 import { type Hint, type HostedTool, otherMembers } from '../members.ts'
 import { optionalFlag } from '../openai-chat/request.ts'
 
-/** A tool that Anthropic would run. */
-const serverTool = v.looseObject({ type: v.string(), name: v.string() })
+/** A tool that Anthropic defines: one that it would run, or one of the caller's whose schema only its models know. */
+const serverTool = v.looseObject({ type: v.string(), name: v.nullish(v.string(), '') })
 
 /** What stands for the tool of its name which the operator of the edge has set up. */
 const EDGE_TOOL = /^(?:web_search|web_fetch|code_execution)_\d{8}$/
-/** What needs no tool of the edge: it helps with the tools that the request has. */
-const HELPER = /^(?:tool_search_tool_(?:bm25|regex)|advisor)(?:_\d{8})?$/
 /** Searches the deferred tools of the request within an answer. Only Anthropic can. */
 const SEARCH = /^tool_search_tool_/
 
 function isServerTool(value: unknown): boolean {
-  return isObject(value) && isText(value['type']) && (EDGE_TOOL.test(value['type']) || HELPER.test(value['type']))
+  return isObject(value) && isText(value['type']) && value['type'] !== 'custom'
 }
 
 const clientTool = v.pipe(
@@ -87,7 +85,7 @@ function isSearch(tool: MessagesTool): boolean {
 /** Returns what is ignored of a tool that Anthropic would run: the operator of the edge sets up how it works. */
 function ignoredOfTool(tool: MessagesTool, place: string): readonly string[] {
   if (isClientTool(tool) || isSearch(tool)) return []
-  return HELPER.test(tool.type) ? [place] : otherMembers(place, tool, ['type', 'name', 'cache_control'])
+  return !EDGE_TOOL.test(tool.type) ? [place] : otherMembers(place, tool, ['type', 'name', 'cache_control'])
 }
 
 /** Returns what is ignored of these tools. */
