@@ -21,6 +21,11 @@ function clientOf(edge: ReturnType<typeof keptEdge>) {
 }
 
 describe('the edit that compacts', () => {
+  const cut = [
+    { type: 'text' as const, text: 'Wor' },
+    { type: 'finish' as const, finish: 'length' as const },
+  ]
+
   test('puts a summary in the place of long messages, and the answer begins with it', async () => {
     const edge = keptEdge({ script: [say('Words were read.'), say('Rest.')], tools: [tool('clock')] })
     const answer = await clientOf(edge).messages.create({ ...body, context_management: { edits: [edit] } })
@@ -108,8 +113,8 @@ describe('the edit that compacts', () => {
     expect([content, edge.requests.length]).toMatchObject([[{ type: 'text', text: 'Rest.' }], 1])
   })
 
-  test('is told to have failed if the model writes no summary, and the messages stay', async () => {
-    const edge = keptEdge({ script: [say(''), say('Rest.')] })
+  test('is told to have failed if the summary is cut off, and the messages stay', async () => {
+    const edge = keptEdge({ script: [cut, say('Rest.')] })
     const { content } = await clientOf(edge).messages.create({ ...body, context_management: { edits: [edit] } })
     expect(content).toMatchObject([block(null), { type: 'text', text: 'Rest.' }])
     expect(edge.requests[1]?.messages.length).toBe(4)

@@ -1,7 +1,6 @@
+import { anthropic, openai, responses } from 'edgecall'
 import { onTestFinished } from 'vitest'
 import type { ModelProvider } from '../../src/contract/model.ts'
-import { anthropic } from '../../src/model/anthropic.ts'
-import { openai, responses } from '../../src/model/openai.ts'
 import { type ModelCall, type ModelReply, startModelServer } from '../fixtures/model-server.ts'
 import { responsesReply } from '../fixtures/responses-events.ts'
 import { keptEdge } from './kept-edge.ts'
