@@ -23,7 +23,7 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 22 files with its tests, as Gemini’s does, and 6 for tools that it runs', () => {
+test('a provider of a new format takes 32 files with its tests, as Gemini’s does, and 6 for tools that it runs', () => {
   // It lists what other libraries have.
   const files = filesNaming(/gemini/i).filter((path) => path !== 'docs/migrating-from-java.md')
   const isOfTools = (path: string) => /provider-tool|own-tools/.test(path)
@@ -38,26 +38,36 @@ test('a provider of a new format takes 22 files with its tests, as Gemini’s do
   expect(files.filter((path) => !isOfTools(path))).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
     'docs/models.md',
+    'docs/schemas.md', // Written by `npm run openapi`.
+    'src/cli/document/dialects.ts', // Where its limits are said.
     'src/edge.ts',
     'src/edge/providers.ts',
+    'src/model/ai-sdk.ts', // If the AI SDK has it, too.
     'src/model/gemini.ts',
     'src/model/windows.ts',
     'src/observe/span-recorder.ts', // If OpenTelemetry has another name for it.
+    'src/wire/provider/dialects.ts', // If it refuses schemas that others take.
     'src/wire/provider/gemini/answer.ts',
     'src/wire/provider/gemini/request.ts',
     'src/wire/provider/model-error.ts',
+    'src/wire/provider/refused-item.ts', // How it says which file it refuses.
     'test/fixtures/gen-ai-convention.json', // The names that OpenTelemetry has.
     'test/fixtures/recorded/gemini.sse',
     'test/http/provider-options.test.ts',
     'test/model/gemini.test.ts',
+    'test/model/refused-item.test.ts',
+    'test/model/unruly-servers.test.ts',
     'test/security/README.md',
     'test/security/mutations.ts',
     'test/security/provider-usage.test.ts',
     'test/security/redirects.test.ts',
+    'test/wire/fit-request.property.test.ts',
+    'test/wire/fit-request.test.ts',
     'test/wire/input-examples.test.ts',
     'test/wire/overflow.test.ts',
     'test/wire/provider/gemini/ask-answer.test.ts',
     'test/wire/provider/gemini/ask-request.test.ts',
+    'test/wire/provider/unruly-servers.test.ts',
   ])
 })
 
