@@ -128,6 +128,8 @@ test('YAML without comments is added to, and any other is left to its author', (
 
 test('a difference has the lines that go and come', () => {
   expect(lineDiff('a\nb\nc\nd\n', 'a\nx\nc\nd\ne\n')).toEqual(['- b', '+ x', '+ e'])
+  const long = 'of the application\n'.repeat(200_000)
+  expect(lineDiff(`${long}a\n${long}`, `${long}b\n${long}`)).toEqual(['- a', '+ b'])
   expect([lineDiff('', 'a\n'), lineDiff('a\n', ''), lineDiff('a\n', 'a')]).toEqual([['+ a'], ['- a'], []])
 })
 
