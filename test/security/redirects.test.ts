@@ -107,8 +107,10 @@ const SENDS_NOTHING = new Set([
   'tools/offline/index.ts',
   'tools/offline/tool.ts',
   'tools/offline/vocabulary.ts',
-  // A word of a pattern.
+  // A word of a pattern, or of a page.
   'src/studio/conversation/examples.ts',
+  'src/wire/provider/refused-item.ts',
+  'src/cli/document/members.ts',
   // It passes on what the Worker itself sends.
   'src/platform/globals.ts',
   // These pass the function on to a file that sends.

@@ -293,12 +293,9 @@ export const APPLICATIONS = {
       ],
     }),
     tools: ({ url }) => ({
-      files: [
-        {
-          path: '~/.cline/data/settings/cline_mcp_settings.json',
-          content: { mcpServers: mcpServer(url, `\${env:${KEY_VARIABLE}}`, { type: 'streamableHttp' }) },
-        },
-      ],
+      note:
+        'Its files cannot name a variable, so that Cline stores the key itself: ' +
+        `cline mcp add ${NAME} ${url}/mcp --transport http --header "Authorization: Bearer $${KEY_VARIABLE}" --yes`,
     }),
     start: `cline --key ${KEY}`,
   },

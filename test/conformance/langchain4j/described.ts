@@ -3,6 +3,8 @@ import { expect } from 'vitest'
 import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, jsonSchema, toolsOf } from '../../../src/tool.ts'
+import { COMPATIBLE_DIALECT } from '../../../src/wire/provider/dialects.ts'
+import { fitRequest } from '../../../src/wire/provider/fit-request.ts'
 import { encodeChatRequest as chatRequest } from '../../../src/wire/provider/openai-chat/request.ts'
 import { different, notApplicable, type Row, same } from '../rows.ts'
 import { answerWithCalls, carried, parseWith, QUESTION, resultsIn } from '../scene.ts'
@@ -125,7 +127,8 @@ export const described: readonly Row[] = [
         const definition = await defineTool({ name: 'look', description: 'Looks', input, ...settings, run }).describe()
         const { hash: _, ...read }: ToolDefinition = JSON.parse(JSON.stringify(definition))
         expect(await defineRawTool(read, run).describe()).toEqual({ ...definition, ...settings })
-        const body = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
+        const { request } = fitRequest({ messages: [QUESTION], tools: [definition] }, COMPATIBLE_DIALECT)
+        const body = JSON.parse(chatRequest('m', request))
         const parameters = { ...definition.inputSchema, ...closed }
         expect(body.tools).toEqual([
           { type: 'function', function: { name: 'look', description: 'Looks', parameters, ...strict } },
