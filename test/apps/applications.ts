@@ -13,6 +13,8 @@ export interface Runnable {
   readonly command: (prompt: string, turn: number) => readonly string[]
   /** The prompt that has it compact its history, or the words of the command that have it do so by itself. */
   readonly compaction?: string | readonly string[]
+  /** The command that gives it an MCP server at `$URL`, where its files cannot name the variable of the key. */
+  readonly addServer?: readonly string[]
   /** Beside what `edgecall connect` says. */
   readonly env?: Readonly<Record<string, string>>
   readonly hands: (folder: string) => Hands
@@ -247,6 +249,11 @@ const cline: Runnable = {
   name: 'cline',
   model: 'openai/scripted',
   command: (prompt) => [...program('@cline/cli-linux-x64/bin/cline'), '--key', '$EDGECALL_KEY', prompt],
+  addServer: [
+    ...program('@cline/cli-linux-x64/bin/cline'),
+    ...['mcp', 'add', 'edgecall', '$URL', '--transport', 'http'],
+    ...['--header', 'Authorization: Bearer $EDGECALL_KEY', '--yes'],
+  ],
   hands: (project) => ({
     write: (path, text) => ({
       tool: 'editor',

@@ -53,15 +53,13 @@ export async function connectApplication(app: Runnable, { url, key, usesMcp }: C
   }
   const values = Object.entries(variables).map(([name, value]) => [name, String(value).replace('"$EDGECALL_KEY"', key)])
   const env = { ...base, ...Object.fromEntries(values), ...app.env }
+  const words = (all: readonly string[]) =>
+    all.map((word) => word.replace('$EDGECALL_KEY', key).replace('$URL', `${url}/mcp`))
+  if (usesMcp && app.addServer) await run(words(app.addServer), { cwd: project, env })
   return {
     project,
-    prompt: (prompt, turn, more = []) => {
-      const words = [...app.command(prompt, turn).slice(0, -1), ...more, prompt]
-      return run(
-        words.map((word) => word.replace('$EDGECALL_KEY', key)),
-        { cwd: project, env },
-      )
-    },
+    prompt: (prompt, turn, more = []) =>
+      run([...words(app.command(prompt, turn).slice(0, -1)), ...more, prompt], { cwd: project, env }),
     read: (path) => {
       try {
         return readFileSync(join(project, path), 'utf8')
