@@ -103,12 +103,16 @@ test('a surface with errors and keys of its own takes no more files of code, as 
   expect(files.filter((path) => !others.test(path))).toEqual([
     'src/edge/parts.ts',
     'src/http/runs/context-edits.ts',
+    'src/http/runs/summary.ts',
     'src/http/surfaces/messages.ts',
     'src/wire/client/anthropic-messages/answer.ts',
     'src/wire/client/anthropic-messages/context-edits.ts',
     'src/wire/client/anthropic-messages/members.ts',
+    'src/wire/client/anthropic-messages/messages.ts',
+    'src/wire/client/anthropic-messages/nested-members.ts',
     'src/wire/client/anthropic-messages/request.ts',
     'src/wire/client/anthropic-messages/tools.ts',
+    'src/wire/client/anthropic-messages/usage.ts',
   ])
 })
 
