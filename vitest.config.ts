@@ -14,9 +14,9 @@ function path(file: string): string {
  */
 const SLOW = [
   'test/edge/{!(chat|conversation|loop|mcp|single-worker),mcp-conformance}.test.ts',
-  'test/clients/{edgecall,generated-types,mcp,openai,workerd}.test.ts',
+  'test/clients/{edgecall,generated-types,mcp,mcp-approvals,openai,workerd}.test.ts',
   'test/examples/*.test.ts',
-  'test/cli/{backup,doctor,eval,import,main,mcp/import-mcp,remote/remote}.test.ts',
+  'test/cli/{backup,dev/builds,doctor,eval,import,main,mcp/import-mcp,remote/remote}.test.ts',
   'test/catalogue/corpus.test.ts',
   'test/conversation/{answers.property,context,copy-parts}.test.ts',
   'test/schema/{corpus/corpus,fit.property,narrower,work.property}.test.ts',
@@ -25,7 +25,7 @@ const SLOW = [
   'test/upgrades/{released,rollback}.test.ts',
   'test/faults/{classes,commits,eager,kinds/kinds,short,simulation/agents}.test.ts',
   'test/http/{budget-lease,placement}.test.ts',
-  'test/{observe/exercise,observe/reports,triggers/schedules.property}.test.ts',
+  'test/{observe/exercise,observe/reports,triggers/schedules.property,triggers/times}.test.ts',
   'test/platform/*.test.ts',
   'test/{additions,docs/code,nameable-types,contract/event,wire/tool-fields}.test.ts',
 ]
