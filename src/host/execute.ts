@@ -12,6 +12,7 @@ import { truncateOutcome } from './truncate.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 import { isDeeper, isObject, MOST_LEVELS, parseJson } from '../contract/json.ts'
 import { parseExactly } from '../contract/exact-numbers.ts'
+import { editDistance } from '../contract/edit-distance.ts'
 import { mendJson } from '../schema/mend-json.ts'
 
 /**
@@ -155,24 +156,10 @@ function nearest(name: string, names: readonly string[]): string[] {
   const compared = candidates.flatMap(({ candidate }) => {
     pairsLeft -= (length + 1) * (lengthOf(candidate) + 1)
     if (pairsLeft < 0) return []
-    return [{ candidate, distance: distance(text, candidate.slice(0, MOST_CHARACTERS).toLowerCase()) }]
+    return [{ candidate, distance: editDistance(text, candidate.slice(0, MOST_CHARACTERS).toLowerCase()) }]
   })
   return compared
     .sort((a, b) => a.distance - b.distance)
     .slice(0, MAX_SUGGESTIONS)
     .map(({ candidate }) => candidate)
-}
-
-/** Counts the edits (insert, delete, replace) between two texts. */
-function distance(first: string, second: string): number {
-  let row = Array.from({ length: second.length + 1 }, (_, column) => column)
-  for (let i = 0; i < first.length; i++) {
-    const next = [i + 1]
-    for (let j = 0; j < second.length; j++) {
-      const replaced = (row[j] ?? 0) + (first[i] === second[j] ? 0 : 1)
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
 }
