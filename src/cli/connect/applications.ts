@@ -68,6 +68,14 @@ function opencodeTools({ url }: Pick<EdgeTarget, 'url'>): FileSetting['content']
   return { mcp: mcpServer(url, `{env:${KEY_VARIABLE}}`, { type: 'remote', oauth: false }) }
 }
 
+/** What Continue reads of an agent. */
+function continueAgent(content: FileSetting['content']): FileSetting {
+  return {
+    path: '~/.continue/agents/edgecall.yaml',
+    content: { name: 'Edgecall', version: '1.0.0', schema: 'v1', ...content },
+  }
+}
+
 /** The applications, by the name that the command line has for them. */
 export const APPLICATIONS = {
   'claude-code': {
@@ -227,45 +235,33 @@ export const APPLICATIONS = {
     speaks: 'Chat Completions',
     model: ({ url, model }) => ({
       files: [
-        {
-          path: '~/.continue/agents/edgecall.yaml',
-          content: {
-            name: 'Edgecall',
-            version: '1.0.0',
-            schema: 'v1',
-            models: [
-              {
-                name: model,
-                provider: 'openai',
-                model,
-                apiBase: `${url}/v1`,
-                apiKey: `\${{ secrets.${KEY_VARIABLE} }}`,
-                roles: ['chat', 'edit', 'apply'],
-                capabilities: ['tool_use'],
-              },
-            ],
-          },
-        },
+        continueAgent({
+          models: [
+            {
+              name: model,
+              provider: 'openai',
+              model,
+              apiBase: `${url}/v1`,
+              apiKey: `\${{ secrets.${KEY_VARIABLE} }}`,
+              roles: ['chat', 'edit', 'apply'],
+              capabilities: ['tool_use'],
+            },
+          ],
+        }),
       ],
     }),
     tools: ({ url }) => ({
       files: [
-        {
-          path: '~/.continue/agents/edgecall.yaml',
-          content: {
-            name: 'Edgecall',
-            version: '1.0.0',
-            schema: 'v1',
-            mcpServers: [
-              {
-                name: NAME,
-                type: 'streamable-http',
-                url: `${url}/mcp`,
-                apiKey: `\${{ secrets.${KEY_VARIABLE} }}`,
-              },
-            ],
-          },
-        },
+        continueAgent({
+          mcpServers: [
+            {
+              name: NAME,
+              type: 'streamable-http',
+              url: `${url}/mcp`,
+              apiKey: `\${{ secrets.${KEY_VARIABLE} }}`,
+            },
+          ],
+        }),
       ],
     }),
     start: 'cn --config ~/.continue/agents/edgecall.yaml',
