@@ -131,14 +131,13 @@ export function withOwnResources(
   }
 }
 
-/** Returns the environment that each name or id of a resource of one kind belongs to. */
-export function ownersOf(noun: string, environments: readonly Environment[]): ReadonlyMap<string, string> {
-  const owned = environments.flatMap(({ name: environment, workers }) =>
-    workers
-      .flatMap(resourcesOf)
-      .flatMap((each) => (each.noun === noun ? each.names.map((name) => [name, environment] as const) : [])),
-  )
-  return new Map(owned)
+/** Returns what tells the environment that has a resource, by its kind and its name or id. */
+export function ownersIn(environments: readonly Environment[]): (noun: string, name: string) => string | undefined {
+  const owners = new Map<string, string>()
+  for (const { name: environment, workers } of environments)
+    for (const { noun, names } of workers.flatMap(resourcesOf))
+      for (const name of names) owners.set(`${noun} ${name}`, environment)
+  return (noun, name) => owners.get(`${noun} ${name}`)
 }
 
 /**
@@ -150,10 +149,10 @@ export function sharedResources(
   others: readonly Environment[],
   allowed: readonly string[] = [],
 ): readonly CheckProblem[] {
+  const ownerOf = ownersIn(others)
   return workers.flatMap((worker) => {
     const problems = resourcesOf(worker).flatMap(({ noun, names }): [string, CheckProblem][] => {
-      const owners = ownersOf(noun, others)
-      const owner = names.map((each) => owners.get(each)).find((each) => each !== undefined)
+      const owner = names.map((each) => ownerOf(noun, each)).find((each) => each !== undefined)
       const [name = ''] = names
       if (owner === undefined || names.some((each) => allowed.includes(each))) return []
       const message = `${environment} would share the ${noun} ${name} with ${owner}.`

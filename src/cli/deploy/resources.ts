@@ -1,5 +1,5 @@
 import type { CheckProblem } from '../check/problem.ts'
-import { type Environment, ownersOf } from '../check/environments.ts'
+import { type Environment, ownersIn } from '../check/environments.ts'
 import type { Target } from '../check/target.ts'
 import type { AccountApi, ResourceType } from './account-api.ts'
 import type { Step } from './plan.ts'
@@ -69,12 +69,13 @@ export function inheritedResources(
   others: readonly Environment[],
   allowed: readonly string[],
 ): readonly CheckProblem[] {
+  const ownerOf = ownersIn(others)
   return steps.flatMap(({ bundle: { target }, live }) =>
     bindingsOf(target).flatMap(({ type, name, resource, title }) => {
       if (resource !== undefined || title !== undefined) return []
       const inherited = live?.at(-1)?.bindings.find((each) => each.type === type && each.name === name)?.resource
       const { noun, id } = KINDS[type]
-      const owner = inherited === undefined ? undefined : ownersOf(noun, others).get(inherited)
+      const owner = inherited === undefined ? undefined : ownerOf(noun, inherited)
       if (inherited === undefined || owner === undefined || allowed.includes(inherited)) return []
       return [
         {
