@@ -8,9 +8,8 @@ import { CLASSES, childToken, isAgent, type Script, type ToolName } from '../scr
 import { insist, type World } from '../world.ts'
 import {
   addScript,
-  approveAll,
   callWords,
-  endFaults,
+  endWithApprovals,
   type Ending,
   type Kind,
   otherRunFaults,
@@ -51,15 +50,7 @@ async function play(stage: Stage, roundsOf: (stage: Stage) => ToolName[][]): Pro
   const script = scripts.get(token) ?? { token, rounds: [] }
   const run = await send(stage, 'the run', (url) => startRun(url, id, script))
   const each = { script, conversation: id, run, ...watch(stage, id, run) }
-  let isOver = false
-  const people = approveAll(
-    stage,
-    (url) => waitingOf(url, stage, id),
-    () => isOver,
-  )
-  const faults = await endFaults(world, each)
-  isOver = true
-  await people
+  const faults = await endWithApprovals(stage, each, (url) => waitingOf(url, stage, id))
   return faults.length > 0 ? { faults, calls: [], tokens: 0 } : judge(world, each, scripts)
 }
 

@@ -92,7 +92,7 @@ export async function endFaults(world: World, each: Case): Promise<string[]> {
 }
 
 /** Approves whatever waits until the run has ended, each call once, and passes points before and after it. */
-export async function approveAll(
+async function approveAll(
   stage: Stage,
   waiting: (url: string) => Promise<readonly WaitingCall[]>,
   isOver: () => boolean,
@@ -107,6 +107,20 @@ export async function approveAll(
     }
     await sleep(EVERY_MS)
   }
+}
+
+/** Waits for the end of a run, while people approve whatever waits. Returns a fault if there is no end. */
+export async function endWithApprovals(
+  stage: Stage,
+  each: Case,
+  waiting: (url: string) => Promise<readonly WaitingCall[]>,
+): Promise<string[]> {
+  let isOver = false
+  const people = approveAll(stage, waiting, () => isOver)
+  const faults = await endFaults(stage.world, each)
+  isOver = true
+  await people
+  return faults
 }
 
 /** A call that waits for a person, and where it is decided. */

@@ -8,9 +8,8 @@ import { effectText } from '../recorder.ts'
 import { insist } from '../world.ts'
 import {
   addScript,
-  approveAll,
   callWords,
-  endFaults,
+  endWithApprovals,
   type Ending,
   type Kind,
   otherRunFaults,
@@ -56,15 +55,7 @@ async function play(stage: Stage): Promise<Ending> {
   await insist(world, (url) => conversation(url, id).make())
   const run = await send(stage, 'the run', (url) => startRun(url, id, script, { code: 'only' }))
   const each = { script, conversation: id, run, ...watch(stage, id, run) }
-  let isOver = false
-  const people = approveAll(
-    stage,
-    (url) => waitingOf(url, id, run),
-    () => isOver,
-  )
-  const faults = await endFaults(world, each)
-  isOver = true
-  await people
+  const faults = await endWithApprovals(stage, each, (url) => waitingOf(url, id, run))
   if (faults.length > 0) return { faults, calls: [], tokens: 0 }
   const evidence = await gather(world, each)
   const tokens = tokensOf(evidence)
