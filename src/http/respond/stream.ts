@@ -10,6 +10,8 @@ import { encodeEvent } from '../../wire/events.ts'
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
+const bytes = new TextEncoder()
+
 /** How many bytes may wait for a client before a stored run is read no further; the journal has its events. */
 const MOST_BUFFERED_BYTES = 1024 * 1024
 
@@ -34,34 +36,38 @@ export const SSE_HEADERS = {
 export interface StreamOptions {
   /** In addition to the headers of every run. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Receives the first visible event, and may throw. Default: throws the Problem of a run that failed. */
-  readonly onFirst?: ((event: RunEvent, handle: RunHandle) => void) | undefined
+  /** Whether the response begins before the first event: the run was there before, and its failure is an event. Default: no. */
+  readonly beginsAtOnce?: boolean | undefined
 }
 
 /**
- * Answers with a run as an event stream, each event written as it comes. The response begins with the first visible
- * event, so that a run that fails before can still have an error status.
+ * Answers with a run as an event stream, each event written as it comes. The response to who has started the run begins
+ * with the first visible event, so that a run that fails before can still have an error status; if the run is stored,
+ * with the first heartbeat at the latest.
  */
 export async function streamRun(
   handle: RunHandle,
   encoder: EventEncoder,
-  { headers, onFirst = throwIfFailed }: StreamOptions = {},
+  { headers, beginsAtOnce = false }: StreamOptions = {},
 ): Promise<Response> {
   const firstEvent = Promise.withResolvers<void>()
-  const bytes = new TextEncoder()
   let drain = Promise.withResolvers<void>()
   /** The number of bytes queued since the client last had read everything. */
   let bufferedBytes = 0
   const ended = Promise.withResolvers<void>()
-  let isDisconnected = false
   let hasBegun = false
   let isClosed = false
+  const begin = () => {
+    hasBegun = true
+    firstEvent.resolve()
+  }
+  if (beginsAtOnce) begin()
   /** The text of the next chunk. Each chunk costs time, so a burst of events is sent as one. */
   let pending = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
       const flush = () => {
-        if (pending === '' || isDisconnected || isClosed) return
+        if (pending === '' || isClosed) return
         const chunk = bytes.encode(pending)
         pending = ''
         bufferedBytes += chunk.byteLength
@@ -69,22 +75,20 @@ export async function streamRun(
       }
       const flushSoon = burst(flush)
       const onEvent = (event: RunEvent) => {
-        if (!hasBegun) {
-          if (isPrelude(event, handle)) {
-            pending += encoder.event(event)
-            return undefined
-          }
-          onFirst(event, handle)
-          hasBegun = true
-          firstEvent.resolve()
+        if (!hasBegun && !isPrelude(event, handle)) {
+          throwIfFailed(event, handle)
+          begin()
         }
         pending += encoder.event(event)
+        if (!hasBegun) return undefined
         flushSoon()
-        if (isDisconnected || bufferedBytes + pending.length < MOST_BUFFERED_BYTES) return undefined
+        if (isClosed || bufferedBytes + pending.length < MOST_BUFFERED_BYTES) return undefined
         drain = Promise.withResolvers()
         return drain.promise
       }
       const heartbeat = setInterval(() => {
+        // The run may be queued behind another, for longer than clients wait for headers.
+        if (handle.conversation !== undefined) begin()
         pending += HEARTBEAT
         flush()
       }, HEARTBEAT_MS)
@@ -92,14 +96,14 @@ export async function streamRun(
         firstEvent.resolve()
         pending += encoder.end()
         flush()
+        if (!isClosed) controller.close()
         isClosed = true
-        if (!isDisconnected) controller.close()
       }
       const fail = (error: unknown) => {
         firstEvent.reject(error)
         flush()
+        if (!isClosed) controller.error(error)
         isClosed = true
-        if (!isDisconnected) controller.error(error)
       }
       void handle
         .follow(onEvent, encoder.news, encoder.canRestart)
@@ -115,7 +119,7 @@ export async function streamRun(
       drain.resolve()
     },
     cancel: () => {
-      isDisconnected = true
+      isClosed = true
       ended.resolve()
       handle.disconnect()
       drain.resolve()
@@ -209,8 +213,8 @@ function waitMs(prefer: string): number {
   return seconds === undefined ? MOST_WAIT_MS : Math.min(Number(seconds) * 1000, MOST_WAIT_MS)
 }
 
-/** Answers with a run. `onFirst`: as in the options of `streamRun`. */
-type Format = (handle: RunHandle, onFirst?: StreamOptions['onFirst']) => Promise<Response>
+/** Answers with a run. `beginsAtOnce`: as in the options of `streamRun`. */
+type Format = (handle: RunHandle, beginsAtOnce?: boolean) => Promise<Response>
 
 /** The values of `?format=`, each with how it answers with a run's events, from the first on. */
 export type Formats = Readonly<Record<string, Format>>

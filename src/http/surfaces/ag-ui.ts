@@ -22,9 +22,9 @@ export const agUi: SurfacePart = {
     {
       routes: { '/ag-ui': app },
       formats: {
-        'ag-ui': (handle, onFirst) => {
+        'ag-ui': (handle, beginsAtOnce) => {
           const { runId, conversation = runId } = handle
-          return streamRun(handle, new AgUiEncoder({ threadId: conversation, runId }), { onFirst })
+          return streamRun(handle, new AgUiEncoder({ threadId: conversation, runId }), { beginsAtOnce })
         },
       },
     },

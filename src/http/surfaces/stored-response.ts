@@ -168,7 +168,7 @@ async function respond(c: Context<EdgeEnv>, place: StoredPlace, isStreamed: bool
   if (!/^(?:-1|\d{1,15})$/.test(last))
     throw invalidRequest({ message: '`starting_after` must be the number of an event.', path: 'starting_after' })
   if (isStreamed) {
-    return streamRun({ ...run, follow }, responseEncoder(options, Number(last)), { onFirst: () => {} })
+    return streamRun({ ...run, follow }, responseEncoder(options, Number(last)), { beginsAtOnce: true })
   }
   const reader = new ResponseReader(options)
   const completion = Promise.withResolvers<void>()

@@ -31,8 +31,8 @@ export const uiChat: SurfacePart = {
     {
       routes: { '/chat': app },
       formats: {
-        'ui-message': (handle, onFirst) =>
-          streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, onFirst }),
+        'ui-message': (handle, beginsAtOnce) =>
+          streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, beginsAtOnce }),
       },
       dialect: { under: '/chat', answer: sentenceOrJson },
     },
@@ -124,7 +124,8 @@ app.get('/:id/stream', async (c) => {
     if (record.waitsFor !== 'agent') return c.body(null, 204)
   }
   const handle = storedRunHandle(c.env, { runId: run.id, conversation, after: 0 })
-  return streamRun(handle, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
+  const options = { headers: UI_MESSAGE_HEADERS, beginsAtOnce: true }
+  return streamRun(handle, new UiMessageEncoder({ conversation }), options)
 })
 
 /**

@@ -286,11 +286,13 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   const runId = runIdOfPath(c)
   const { after: afterEvent } = readQuery(c, 'after', 'format')
   const format = queryFormat(c)
-  // The failure of a run is sent as an event: this request itself has not failed.
-  if (format)
-    return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})
-  const after = eventNumber(runId, c.req.header('last-event-id') ?? afterEvent)
-  const { stream, isOver } = unwrapReply(await conversationOfPath(c).events(runId, after))
+  const after = format ? 0 : eventNumber(runId, c.req.header('last-event-id') ?? afterEvent)
+  const stub = conversationOfPath(c)
+  const { stream, isOver } = unwrapReply(await stub.events(runId, after))
+  if (format) {
+    const location = { runId, conversation: conversationIdOfPath(c), after }
+    return format(storedRunHandle(c.env, location, { stub, stream, news: 'all' }), true)
+  }
   if (isOver) {
     // An `EventSource` asks again until it gets 204.
     await stream.cancel()
