@@ -161,6 +161,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly [rooms: readonly string[], re
     ['loop', 'model'],
     'runs, retries and the sparing of a provider outlast an outage together',
   ],
+  'test/http/chat-parts.test.ts': [['wire'], 'what the tables of members say is what the route answers'],
   'test/http/message-blocks.test.ts': [['wire'], 'what the tables of members say is what the route answers'],
   'test/http/members.test.ts': [['wire'], 'what the tables of members say is what the routes answer'],
   'test/observe/exercise.test.ts': [

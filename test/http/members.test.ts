@@ -82,6 +82,8 @@ describe('a member that only hints', () => {
     ['/v1/responses', { stream: true, user: 'u' }, 'user'],
     ['/v1/responses', { background: true, store: true, user: 'u' }, 'user'],
     ['/v1/chat/completions', { stream: true, temperature: 1, n: 1 }, null],
+    ['/v1/chat/completions', { store: false, stream_options: { include_obfuscation: false } }, null],
+    ['/v1/chat/completions', { enable_thinking: false }, 'enable_thinking'],
   ] as const)('is ignored, and named: %s %j', async (path, members, names) => {
     const { edge, response, ignored } = await send(path, members)
     await response.text()

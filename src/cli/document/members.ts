@@ -2,6 +2,13 @@ import type { Handling, Members } from '../../wire/client/members.ts'
 import { BLOCK_MEMBERS, PART_MEMBERS } from '../../wire/client/anthropic-messages/nested-members.ts'
 import { MESSAGES_MEMBERS } from '../../wire/client/anthropic-messages/members.ts'
 import { CHAT_MEMBERS } from '../../wire/client/openai-chat/members.ts'
+import {
+  CALL_MEMBERS,
+  CONTENT_MEMBERS,
+  MESSAGE_MEMBERS,
+  CHAT_PARTS,
+  TOOL_MEMBERS,
+} from '../../wire/client/openai-chat/nested-members.ts'
 import { RESPONSES_MEMBERS } from '../../wire/client/openai-responses/members.ts'
 import { markdownTable } from './table.ts'
 
@@ -22,7 +29,7 @@ Applications send members that only their vendor’s own server can honour. What
 - **refused**: without it, the answer would mean something else. The answer is 400, \`unsupported_parameter\`. A value that asks for what the edge
   does anyway is accepted, such as \`n: 1\`.
 
-With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused, but for telemetry.
+With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused, but for telemetry. Neither null nor, for a member that is ignored, \`false\` asks for anything.
 
 \`reasoning.summary\` and \`reasoning.context\` are for models of the vendor, too, and so are names in the header \`anthropic-beta\` that change how a
 model answers, such as \`interleaved-thinking-…\`. Other names there that the edge does not know are ignored.
@@ -45,6 +52,9 @@ Tools with \`defer_loading\` are told to a model once a search of the caller has
 (\`tool_search_tool_regex\`, \`…_bm25\`) is passed to its models with the deferred tools; for any other model, and in place of OpenAI’s own search, all tools are
 told from the start, and \`edgecall-ignored\` names the search.
 
+A \`custom\` tool of Chat Completions is a function with one text for the model, which is told of its grammar; its calls go back as \`custom\`, and
+a history, a \`tool_choice\` and \`allowed_tools\` may have it.
+
 Tools of the Responses API that the caller runs and that are not plain functions are functions for the model: \`custom\` tools, those in a
 \`namespace\`, \`local_shell\`, \`shell\`, \`apply_patch\` and a \`tool_search\` with \`execution: "client"\`, also in an item \`additional_tools\`. Their calls
 go back in the form that the caller has declared. An item \`agent_message\` is read as a message of a user. A stored response that is read later by its id has them as calls of functions.
@@ -54,27 +64,29 @@ go back in the form that the caller has declared. An item \`agent_message\` is r
 export function memberPages(): Readonly<Record<string, string>> {
   const sections = [
     section('`POST /v1/chat/completions`', CHAT_MEMBERS),
+    withinMembers([MESSAGE_MEMBERS, CONTENT_MEMBERS, CALL_MEMBERS, TOOL_MEMBERS, CHAT_PARTS]),
     section('`POST /v1/responses`', RESPONSES_MEMBERS),
     section('`POST /v1/messages`', MESSAGES_MEMBERS),
-    withinMembers([PART_MEMBERS, BLOCK_MEMBERS]),
+    `${withinMembers([PART_MEMBERS, BLOCK_MEMBERS])}\nFiles by \`file_id\` are refused. Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`,
   ]
   return { 'members.md': [INTRODUCTION, ...sections].join('\n') }
 }
 
 /** Says of members within members which are not honoured. */
 function withinMembers(tables: readonly Readonly<Record<string, Members>>[]): string {
-  const placesOf = (wanted: Handling) =>
-    tables
+  const placesOf = (wanted: Handling) => {
+    const places = tables
       .flatMap((table) => Object.entries(table))
       .flatMap(([place, members]) => {
         const names = Object.keys(members).filter((name) => members[name] === wanted)
-        if (members['type'] === wanted) return [`\`${place}\``]
-        return names.map((name) => `\`${place}.${name}\``)
+        const isWhole = members['type'] === wanted || members['role'] === wanted
+        return isWhole ? [`\`${place}\``] : names.map((name) => `\`${place}.${name}\``)
       })
+    return [...new Set(places)].join(', ')
+  }
   return (
-    `Within members, and in blocks by their type, these are ignored, as are those that the edge does not know: ${placesOf('ignored').join(', ')}. ` +
-    `These are refused, if they ask for something: ${placesOf('refused').join(', ')}; and files by \`file_id\`. ` +
-    `Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`
+    `Within members, and in messages and parts of content by their role or type, these are ignored, as are those that the edge does not know: ${placesOf('ignored')}. ` +
+    `These are refused, if they ask for something: ${placesOf('refused')}.\n`
   )
 }
 

@@ -52,7 +52,7 @@ app.post('/', async (c) => {
 
 function answerOptions(
   { runId, conversation }: RunHandle,
-  { model, messages, edgecall, responseFormat, stream }: ChatRequest & { readonly model: string },
+  { model, messages, edgecall, responseFormat, stream, customTools }: ChatRequest & { readonly model: string },
   config: Config,
 ) {
   // Each response of a run has its own id: one that continues with results is named after the last call among them.
@@ -62,6 +62,7 @@ function answerOptions(
     model,
     created: Math.floor(Date.now() / 1000),
     conversation,
+    customTools,
     rounds: chooseRounds(config, edgecall, stream),
     waitsForAnswer: isHeldBack(responseFormat),
     waitingText: makeWaitingText({ runId, conversation }),

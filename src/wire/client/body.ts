@@ -37,15 +37,14 @@ export function prefixFault(place: string, { error: { path, message, missing } }
   return { ok: false, error: { path: place + path, message: place + message, missing } }
 }
 
-/** Returns a fault if two tools of `list` have the same name, which is the member `member` of a tool. */
+/** Returns a fault if two tools have the same name. `pathAt`: where the request has the name of a tool, by its index. */
 export function duplicateName(
   tools: readonly { readonly name: string }[],
-  list: string,
-  member: string,
+  pathAt: (index: number) => string,
 ): InvalidBody | undefined {
   const names = new Set<string>()
   for (const [index, { name }] of tools.entries()) {
-    if (names.has(name)) return bodyFault(`${list}[${index}].${member}`, 'is used twice.')
+    if (names.has(name)) return bodyFault(pathAt(index), 'is used twice.')
     names.add(name)
   }
   return undefined

@@ -39,16 +39,26 @@ export function hintsIn(body: unknown, members: Members, vendor: Hint['vendor'])
   })
 }
 
-/** Returns the members of a body that are ignored, those that are not known among them. A null says nothing. */
+/** Returns the members of a body that are ignored, those that are not known among them. */
 export function ignoredMembers(body: unknown, members: Members): readonly string[] {
   return membersIn(body, members, 'ignored')
 }
 
-/** Returns the members of a value that are handled in a way; those that are not known are ignored. */
+/**
+ * Returns the members of a value that are handled in a way; those that are not known are ignored. A null says nothing, and
+ * false asks to leave out what is ignored.
+ */
 export function membersIn(value: unknown, members: Members, handling: Handling): readonly string[] {
-  return Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) =>
-    each != null && ((Object.hasOwn(members, name) && members[name]) || 'ignored') === handling ? [name] : [],
-  )
+  return Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) => {
+    const entry = Object.hasOwn(members, name) ? members[name] : undefined
+    if (each == null || (each === false && entry === 'ignored')) return []
+    return (entry ?? 'ignored') === handling ? [name] : []
+  })
+}
+
+/** Returns the members of a value of a type, by the types; undefined for one that is not known. */
+export function membersOfType(types: Readonly<Record<string, Members>>, type: unknown): Members | undefined {
+  return typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined
 }
 
 /** Returns the members of a tool, which has this place, but for those of these names. */

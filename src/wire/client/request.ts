@@ -157,7 +157,7 @@ export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   const history = checkHistory(messages, 'input', 'callId')
   if (!history.ok) return history
   const { clientTools = [] } = rest
-  const fault = duplicateName(clientTools, 'clientTools', 'name')
+  const fault = duplicateName(clientTools, (index) => `clientTools[${index}].name`)
   if (fault) return fault
   const renamed = Object.entries(fields ?? {}).map(([name, value]) => [Reflect.get(SAMPLING_NAMES, name), value])
   return {

@@ -106,7 +106,7 @@ export const hooks: readonly Row[] = [
     says: 'the loop can be turned off: the model is asked once, and its calls are the caller’s',
     verdict: same(async () => {
       const { json, requests } = await chat({ script: [sum], tools: [add], vars: { TOOL_EXECUTION: 'caller' } })
-      expect(json.choices[0].message.tool_calls?.map((call) => call.function)).toEqual([
+      expect(json.choices[0].message.tool_calls?.map((call) => Reflect.get(call, 'function'))).toEqual([
         { name: 'add', arguments: '{"a":1,"b":2}' },
       ])
       expect(requests).toHaveLength(1)

@@ -8,7 +8,7 @@ import { inPieces, replay } from '../../fixtures/replay.ts'
 
 const RUN = 'run_1'
 const HEAD = { id: 'chatcmpl-1', model: 'probe', created: 1790000000 }
-const FINAL = { ...HEAD, rounds: 'final' } as const
+const FINAL = { ...HEAD, rounds: 'final', customTools: new Set<string>() } as const
 const USAGE = { inputTokens: 10, outputTokens: 5 }
 const CHAT_USAGE = (inputs: number, outputs: number) => ({
   prompt_tokens: inputs,

@@ -103,7 +103,7 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
       return bodyFault('messages', 'must contain a new user message or the result of a call.')
     return { ok: true, request: { ...place, answers } }
   }
-  const duplicate = duplicateName(tools, 'tools', 'name')
+  const duplicate = duplicateName(tools, (index) => `tools[${index}].name`)
   if (duplicate) return duplicate
   const clientTools = tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters }))
   const edgecall = isObject(forwardedProps) ? forwardedProps.edgecall : undefined

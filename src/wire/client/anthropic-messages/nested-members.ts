@@ -1,5 +1,5 @@
 import { isObject } from '../../../contract/json.ts'
-import { type Members, membersIn } from '../members.ts'
+import { type Members, membersIn, membersOfType } from '../members.ts'
 
 /** What marks what is cached, which the edge does by itself. */
 const BLOCK = { type: 'honoured', cache_control: 'honoured' } as const
@@ -100,7 +100,7 @@ export function ignoredParts(body: unknown): readonly string[] {
 function ignoredBlocks(content: unknown): readonly string[] {
   return listIn(content).flatMap((block) => {
     const type = isObject(block) ? String(block['type']) : ''
-    const members = membersOfBlock(type)
+    const members = membersOfType(BLOCK_MEMBERS, type)
     if (!isObject(block) || !members) return []
     if (members['type'] === 'ignored') return [type]
     return [
@@ -108,11 +108,6 @@ function ignoredBlocks(content: unknown): readonly string[] {
       ...(type === 'tool_result' ? ignoredBlocks(block['content']).map((name) => `content[].${name}`) : []),
     ]
   })
-}
-
-function membersOfBlock(type: string): Members | undefined {
-  const members: Readonly<Record<string, Members>> = BLOCK_MEMBERS
-  return Object.hasOwn(members, type) ? members[type] : undefined
 }
 
 function listIn(value: unknown): readonly unknown[] {

@@ -150,7 +150,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
   const toolChoice = choice?.type === 'tool' ? { tool: choice.name } : choice ? CHOICES[choice.type] : undefined
   const history = toHistory(body)
   if (!history.ok) return history
-  const fault = duplicateName(tools, 'tools', 'name')
+  const fault = duplicateName(tools, (index) => `tools[${index}].name`)
   if (fault) return fault
   const ignored = [
     ...ignoredMembers(json, MESSAGES_MEMBERS),

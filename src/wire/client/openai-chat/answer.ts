@@ -2,10 +2,11 @@ import type { CallSettled, RunEvent } from '../../../contract/event.ts'
 import { readableArguments, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { CUT, type PlacedCitation, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
-import { toChatCall } from '../../provider/openai-chat/request.ts'
+import { toDeclaredCall } from './custom-tools.ts'
 import type {
   ChatAnnotation,
   ChatCompletion,
+  ChatCustomCall,
   ChatDelta,
   ChatErrorObject,
   ChatFinish,
@@ -21,6 +22,8 @@ interface CompletionOptions extends VisibleTextOptions {
   readonly model: string
   /** Epoch seconds. */
   readonly created: number
+  /** The names of the custom tools of the caller. */
+  readonly customTools: ReadonlySet<string>
 }
 
 /** Encodes a run's events as a streamed completion. Events after its end belong to another answer and are ignored. */
@@ -41,7 +44,7 @@ export function completionEncoder({
   ...options
 }: CompletionOptions & { readonly includeUsage?: boolean | undefined }): CompletionEncoder {
   const visible = new VisibleText(options)
-  const { id, model, created } = options
+  const { id, model, created, customTools } = options
   const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model }).slice(0, -1)},"choices":[`
   const tail = `]${includeUsage ? ',"usage":null' : ''}}\n\n`
   let firstChunk = chunk({ role: 'assistant', content: '' })
@@ -61,7 +64,7 @@ export function completionEncoder({
       case 'citations':
         return chunk({ annotations: part.citations.map(toAnnotation) })
       case 'call':
-        return chunk({ tool_calls: [{ index: calls++, ...toChatCall(part.call) }] })
+        return chunk({ tool_calls: [{ index: calls++, ...toDeclaredCall(part.call, customTools) }] })
       case 'end': {
         isDone = true
         const usage = includeUsage ? `${head}],"usage":${JSON.stringify(toChatUsage(part.usage))}}\n\n` : ''
@@ -102,17 +105,17 @@ interface CompletionCollector {
 export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {
-  const { id, created, model, conversation } = options
+  const { id, created, model, conversation, customTools } = options
   const visible = new VisibleText({ ...options, waitsForAnswer: true })
   const texts = { text: '', reasoning: '' }
-  const toolCalls: ChatToolCall[] = []
+  const toolCalls: (ChatToolCall | ChatCustomCall)[] = []
   const annotations: ChatAnnotation[] = []
   const report = new AnswerReport()
   let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
 
   function take(part: VisiblePart): void {
     if ('text' in part) texts[part.type] += part.text
-    else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
+    else if (part.type === 'call') toolCalls.push(toDeclaredCall(part.call, customTools))
     else if (part.type === 'citations') annotations.push(...part.citations.map(toAnnotation))
     else end = part
   }

@@ -6,7 +6,9 @@ import type { ClientTool, ToolSelection } from '../../../contract/run.ts'
 import { type BodyFault, type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, dataUrl, fileUrl } from '../history.ts'
 import { type Hint, hintsIn, ignoredMembers } from '../members.ts'
+import { customCall, customTool, toCustomFunction } from './custom-tools.ts'
 import { CHAT_MEMBERS } from './members.ts'
+import { ignoredInChat } from './nested-members.ts'
 import type { RunOptions } from '../request.ts'
 import { fromChatCall } from '../../provider/openai-chat/request.ts'
 import {
@@ -141,15 +143,20 @@ const imagePart = v.pipe(
   v.transform(({ image_url: { url } }) => ({ type: 'image' as const, ...url })),
 )
 
+/** A file that OpenAI’s server has. */
+const fileId = v.nullish(
+  v.custom<undefined>(() => false, 'names a file that this edge has not: send its content in `file_data`.'),
+)
+
 const filePart = v.pipe(
   v.object({
     type: v.literal('file'),
-    file: v.object({ file_data: dataUrl() }),
+    file: v.object({ file_id: fileId, file_data: dataUrl() }),
   }),
   v.transform(({ type, file: { file_data: data } }) => ({ type, ...data })),
 )
 
-const toolCall = v.pipe(
+const functionCall = v.pipe(
   v.object({
     id: someText,
     type: v.nullish(v.literal('function')),
@@ -157,6 +164,8 @@ const toolCall = v.pipe(
   }),
   v.transform(fromChatCall),
 )
+
+const toolCall = either((call) => isObject(call) && call['type'] === 'custom', customCall, functionCall)
 
 const texts = textOr(textPart)
 
@@ -172,6 +181,8 @@ const anyMessage = v.variant('role', [
       content: v.nullish(textOr(v.variant('type', [textPart, refusalPart]))),
       refusal: v.nullish(v.string()),
       reasoning_content: v.nullish(v.string()),
+      audio: absent,
+      function_call: absent,
       tool_calls: v.nullish(v.array(toolCall)),
     }),
     v.transform(({ role, content, refusal, reasoning_content: reasoning, tool_calls: calls }) => ({
@@ -218,6 +229,8 @@ export interface ChatRequest {
   readonly stream: boolean
   readonly includeUsage: boolean
   readonly clientTools: readonly ClientTool[]
+  /** The names of those of them that are custom tools. */
+  readonly customTools: ReadonlySet<string>
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
   /** Fields that are passed to the model unchanged. */
@@ -265,27 +278,32 @@ const UNSUPPORTED = {
   function_call: absent,
 }
 
-const tool = v.pipe(
-  v.object({
-    type: v.literal('function'),
-    function: v.object(functionMembers),
-  }),
-  v.transform((tool) => toClientTool(tool.function)),
-)
+const tool = v.variant('type', [
+  v.object({ type: v.literal('function'), function: v.object(functionMembers) }),
+  customTool,
+])
 
-const toolOfChoice = v.object({ type: v.literal('function'), function: v.object({ name: toolReference }) })
+const nameOfTool = v.object({ name: toolReference })
 
-const choiceOfTools = v.variant('type', [
+const choiceOfTool = v.variant('type', [
   v.pipe(
-    toolOfChoice,
+    v.object({ type: v.literal('function'), function: nameOfTool }),
     v.transform((choice) => ({ tool: choice.function.name })),
   ),
   v.pipe(
+    v.object({ type: v.literal('custom'), custom: nameOfTool }),
+    v.transform((choice) => ({ tool: choice.custom.name })),
+  ),
+])
+
+const choiceOfTools = v.variant('type', [
+  choiceOfTool,
+  v.pipe(
     v.object({
       type: v.literal('allowed_tools'),
-      allowed_tools: v.object({ mode: allowedMode, tools: v.array(toolOfChoice) }),
+      allowed_tools: v.object({ mode: allowedMode, tools: v.array(choiceOfTool) }),
     }),
-    v.transform(({ allowed_tools: { mode, tools } }) => ({ mode, names: tools.map((tool) => tool.function.name) })),
+    v.transform(({ allowed_tools: { mode, tools } }) => ({ mode, names: tools.map(({ tool }) => tool) })),
   ),
 ])
 
@@ -332,9 +350,12 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
   const { model, tools, tool_choice, response_format, edgecall, ...rest } = result.request
   const history = checkHistory(rest.messages, 'messages', 'tool_call_id')
   if (!history.ok) return history
-  const fault = duplicateName(tools ?? [], 'tools', 'function.name')
+  const declared = (tools ?? []).map((each) =>
+    each.type === 'custom' ? toCustomFunction(each) : toClientTool(each.function),
+  )
+  const fault = duplicateName(declared, (index) => `tools[${index}].${tools?.[index]?.type}.name`)
   if (fault) return fault
-  const { clientTools, toolChoice, ...allowedTools } = chooseTools(tool_choice, tools ?? [])
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(tool_choice, declared)
   const sampling = Object.entries(rest).filter(([name, value]) => name in SAMPLING && value !== null)
   return {
     ok: true,
@@ -344,11 +365,12 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
       stream: rest.stream ?? false,
       includeUsage: rest.stream_options?.include_usage ?? false,
       clientTools,
+      customTools: new Set((tools ?? []).flatMap((each) => (each.type === 'custom' ? each.custom.name : []))),
       toolChoice,
       responseFormat: response_format ?? undefined,
       sampling: Object.fromEntries(sampling),
       edgecall: { ...withoutTools(tools, toolChoice), ...edgecall, ...allowedTools },
-      ignored: ignoredMembers(body, CHAT_MEMBERS),
+      ignored: [...ignoredMembers(body, CHAT_MEMBERS), ...ignoredInChat(body)],
       hints: hintsIn(body, CHAT_MEMBERS, 'openai'),
     },
   }
@@ -356,6 +378,6 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
 
 /** Returns the code of a fault: as with OpenAI, some places have a code of their own. */
 function codeAt(path: string): string {
-  if (/\.(?:url|file_data)$/.test(path)) return 'unsupported_value'
+  if (/\.(?:url|file_data|file_id|audio|function_call)$/.test(path)) return 'unsupported_value'
   return path.endsWith('.parameters') ? 'invalid_function_parameters' : 'invalid_value'
 }

@@ -14,6 +14,13 @@ export interface ChatToolCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
+/** A call of a custom tool, which takes a text. */
+export interface ChatCustomCall {
+  readonly id: string
+  readonly type: 'custom'
+  readonly custom: { readonly name: string; readonly input: string }
+}
+
 export type ChatFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
 export interface ChatUsage {
@@ -42,7 +49,7 @@ export interface ChatDelta {
   readonly reasoning_content?: string
   readonly annotations?: readonly ChatAnnotation[]
   /** Calls in one piece each: the edge hands a call out only once it is complete. */
-  readonly tool_calls?: readonly (ChatToolCall & { readonly index: number })[]
+  readonly tool_calls?: readonly ((ChatToolCall | ChatCustomCall) & { readonly index: number })[]
 }
 
 export interface ChatCompletion {
@@ -59,7 +66,7 @@ export interface ChatCompletion {
         readonly refusal: null
         readonly reasoning_content?: string
         readonly annotations?: readonly ChatAnnotation[]
-        readonly tool_calls?: readonly ChatToolCall[]
+        readonly tool_calls?: readonly (ChatToolCall | ChatCustomCall)[]
       }
       readonly logprobs: null
       readonly finish_reason: ChatFinish
