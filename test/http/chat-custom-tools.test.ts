@@ -15,9 +15,10 @@ const sql = (syntax: 'lark' | 'regex'): OpenAI.ChatCompletionTool => {
 
 function open(...script: readonly Script[]) {
   const edge = keptEdge({ script, tools: [tool('clock')] })
-  const fetch = async (url: string | URL | Request, init?: RequestInit) =>
-    edge.fetch(new URL(String(url)).pathname, init)
-  return { edge, client: new OpenAI({ baseURL: 'https://edge.test/v1', apiKey: 'key', maxRetries: 0, fetch }) }
+  return {
+    edge,
+    client: new OpenAI({ baseURL: 'http://127.0.0.1:8787/v1', apiKey: 'key', maxRetries: 0, fetch: edge.fetch }),
+  }
 }
 
 test('a model is told of a custom tool as a function with one text', async () => {
