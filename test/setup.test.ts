@@ -7,11 +7,8 @@ import {
   type Env,
   inlineSource,
   mcp,
-  mcpConnections,
   metrics,
   type Part,
-  runList,
-  storedTools,
   type Surface,
   toolSearch,
   toolWords,
@@ -113,16 +110,6 @@ test('a catalogue needs TOOLS for its copy, and DEFINITIONS only to compare vers
   await expect(compare('a', 'b')).rejects.toThrow('CATALOG needs the binding DEFINITIONS')
 })
 
-test('a variable with its old name works, and the log says what it is called now', () => {
-  const { config } = setup(env({ PLAYGROUND: 'off' }))
-  expect(config.studio).toBe(false)
-  expect(vi.mocked(console.error).mock.calls).toEqual([
-    ['{"event":"variable.renamed","variable":"PLAYGROUND","newName":"STUDIO"}'],
-  ])
-  expect(setup(env({ PLAYGROUND: 'off', STUDIO: 'on' })).config.studio).toBe(true)
-  expect(() => setup(env({ PLAYGROUND: 'no' }))).toThrow('STUDIO must be "on" or "off"')
-})
-
 describe('an edge that has a setting, but not the part that reads it,', () => {
   test.each([
     ['IDENTITY_PROVIDERS', '[{ "id": "access" }]', 'identityTokens'],
@@ -188,33 +175,11 @@ describe('a part', () => {
   })
 })
 
-test('the options of earlier versions name parts too, and the log says what to write instead', async () => {
+test('an edge has the surface of a part of its own, as docs/parts.md shows', async () => {
   const ping: Surface = { routes: { '/ping': new Hono<EdgeEnv>().get('/', (c) => c.text('pong')) }, isPublic: true }
-  const options = {
-    providers: {},
-    use: [mcpConnections],
-    surfaces: [ping, runList],
-    search: toolSearch(),
-    stored: storedTools,
-  }
-  const edge = createEdge(options)
-  const variables = env({ AUTH: 'open' })
-  const ask = async (path: string) => edge.fetch(new Request(`http://127.0.0.1:8787${path}`), variables)
-  expect(await (await ask('/ping')).text()).toBe('pong')
-  expect(await (await ask('/runs')).json()).toMatchObject({ detail: 'This edge does not list runs.' })
-  expect(edge.setup(variables).finder).toBeDefined()
-  vi.mocked(console.error).mockClear()
-  edge.setup(variables)
-  expect(
-    vi
-      .mocked(console.error)
-      .mock.calls.flat()
-      .map((line) => JSON.parse(String(line))),
-  ).toEqual([
-    { event: 'option.renamed', option: 'surfaces', newName: 'use: [chatCompletions, …]' },
-    { event: 'option.renamed', option: 'stored', newName: 'use: [storedTools]' },
-    { event: 'option.renamed', option: 'search', newName: 'use: [toolSearch()]' },
-  ])
+  const edge = createEdge({ providers: {}, use: [{ name: 'ping', surfaces: [ping] }] })
+  const answer = await edge.fetch(new Request('http://127.0.0.1:8787/ping'), env({ AUTH: 'open' }))
+  expect(await answer.text()).toBe('pong')
 })
 
 test('DEFAULT_TOOLS bounds what is offered of the sources of the application, such as agents, too', async () => {

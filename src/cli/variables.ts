@@ -6,7 +6,6 @@ import { SCOPES } from '../contract/api-key.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { readIdentityProviders } from '../contract/identity-provider.ts'
 import { sha256 } from '../contract/json.ts'
-import { RENAMED_VARS } from '../contract/vars.ts'
 import { variableNames } from './document/configuration.ts'
 import { Failure } from './failure.ts'
 import { readTextFile } from './text-file.ts'
@@ -14,10 +13,7 @@ import { readTextFile } from './text-file.ts'
 type Vars = Readonly<Record<string, unknown>>
 
 /** The names of the edge's own variables. */
-const NAMES = new Set([
-  ...variableNames().filter((name) => !name.endsWith('*')),
-  ...RENAMED_VARS.map(([oldName]) => oldName),
-])
+const NAMES = new Set(variableNames().filter((name) => !name.endsWith('*')))
 
 /** The settings of a local edge in addition to its wrangler.toml. */
 export interface LocalEdge {

@@ -7,17 +7,7 @@ import { initialLimits, LIMITS, type Limits, limitsOf, NEVER } from './limits.ts
 import { type Quotas, quotasOf } from './quotas.ts'
 import { type Compat, compatRounds, type DefaultRounds, optionValues, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
-import {
-  ConfigError,
-  countVar,
-  jsonVar,
-  listVar,
-  objectVar,
-  oneOfVar,
-  textVar,
-  type Vars,
-  withNewNames,
-} from './vars.ts'
+import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, type Vars } from './vars.ts'
 
 export { ConfigError } from './vars.ts'
 
@@ -95,8 +85,7 @@ export interface Config extends RunOptionValues {
 }
 
 /** Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value. */
-export function readConfig(env: Vars): Config {
-  const vars = withNewNames(env)
+export function readConfig(vars: Vars): Config {
   const model = textVar(vars, 'MODEL')
   const system = textVar(vars, 'SYSTEM_PROMPT')
   const isFree = oneOfVar(vars, 'WORKERS_PLAN', ['paid', 'free']) === 'free'

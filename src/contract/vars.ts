@@ -17,21 +17,6 @@ export class ConfigError extends Error {
 /** The variables of an edge, as the platform passes them. */
 export type Vars = Readonly<Record<string, unknown>>
 
-/** The names of variables that were renamed: the old one, which still works, and the new one. */
-export const RENAMED_VARS: readonly (readonly [oldName: string, newName: string])[] = [['PLAYGROUND', 'STUDIO']]
-
-/** Returns which variables have their old names. */
-export function oldVars(vars: Vars): typeof RENAMED_VARS {
-  return RENAMED_VARS.filter(([oldName]) => vars[oldName] !== undefined)
-}
-
-/** Returns the variables by their new names. Of a variable that has both names, the new one counts. */
-export function withNewNames(vars: Vars): Vars {
-  const old = oldVars(vars)
-  if (old.length === 0) return vars
-  return { ...Object.fromEntries(old.map(([oldName, newName]) => [newName, vars[oldName]])), ...vars }
-}
-
 /** Reads a variable as a JSON object; empty if it is not set. */
 export function objectVar<Value>(
   vars: Vars,

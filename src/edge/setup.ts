@@ -1,5 +1,5 @@
 import { exports } from 'cloudflare:workers'
-import { oldVars, rateLimits, rateNames, toolWorkers } from '../contract/vars.ts'
+import { rateLimits, rateNames, toolWorkers } from '../contract/vars.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { matches, selectsTool } from '../contract/tool-names.ts'
 import { isObject } from '../contract/json.ts'
@@ -20,7 +20,7 @@ import { OutageGate, retrying } from '../model/retry.ts'
 import { withoutSecrets } from '../model/http-models.ts'
 import { logs, reportTo } from '../observe/log.ts'
 import { type Env, secretsOf } from './env.ts'
-import { type EdgeOptions, oldOptions, partsIn } from './options.ts'
+import { type EdgeOptions, partsIn } from './options.ts'
 import type { Part, Services } from './part.ts'
 
 /**
@@ -33,10 +33,7 @@ import type { Part, Services } from './part.ts'
 export function makeSetup(env: Env, options: EdgeOptions): Setup {
   const parts = partsIn(options)
   const initial = initialServices(env, options, () => setup)
-  const { config, report } = initial
-  for (const [variable, newName] of oldVars(env)) report({ event: 'variable.renamed', variable, newName })
-  for (const { option, use } of oldOptions(options))
-    report({ event: 'option.renamed', option, newName: `use: [${use}]` })
+  const { config } = initial
   requireParts(initial, parts)
   const names = parts.map(({ name }) => name)
   for (const { name, needs } of parts) {

@@ -62,8 +62,8 @@ test('the pages on configuration have every variable that the edge reads, and no
     'TOOLS',
     'TOOL_MCP',
   ]
-  // Do the same as OTLP_HEADERS and STUDIO.
-  for (const name of [...bindings, 'OTEL_EXPORTER_OTLP_HEADERS', 'PLAYGROUND']) names.delete(name)
+  // Does the same as OTLP_HEADERS.
+  for (const name of [...bindings, 'OTEL_EXPORTER_OTLP_HEADERS']) names.delete(name)
   expect([...variableNames()].sort()).toEqual([...names, 'SECRET_*'].sort())
 })
 

@@ -42,7 +42,8 @@ function isolate(bindings: object, definitions: readonly ToolDefinition[] = [WEA
     TOOL_OFFICE: { describe: describeTools, call: nobody },
     ...bindings,
   } as unknown as Env
-  const { finder } = makeSetup(env, { ...everything, search: toolSearch({ index: workersAiIndex() }) })
+  const use = [...(everything.use ?? []), toolSearch({ index: workersAiIndex() })]
+  const { finder } = makeSetup(env, { ...everything, use })
   return (text: string) => finder?.(CALLER).search(text, 1)
 }
 

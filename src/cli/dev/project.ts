@@ -1,6 +1,5 @@
 import type { WorkersPlan } from '../../contract/platform.ts'
 import { printText } from '../command/terminal.ts'
-import { oldVars } from '../../contract/vars.ts'
 import { type DefinitionFile, definitionFiles, hostsOf, readDefinition } from '../definitions.ts'
 import { Failure } from '../failure.ts'
 import { type LocalEdge, localEdge, namesNoModel, readDevVars, readSetup } from '../variables.ts'
@@ -39,8 +38,6 @@ export async function readProject(
   const { vars } = workers.edge
   const isOffline = namesNoModel({ ...devVars, ...env }, vars)
   const options = { vars, devVars, hosts: hostsOf(definitions), setup: readSetup(root), key }
-  for (const [oldName, newName] of oldVars({ ...vars, ...devVars, ...env }))
-    printText(`${oldName} is now called ${newName}.\n`)
   const local = await localEdge(env, { ...options, offlineUrl: isOffline ? await offlineUrl() : undefined })
   return { workers, definitions, local, isOffline }
 }
