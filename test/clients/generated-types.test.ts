@@ -3,25 +3,43 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, say, type ScriptedStage, startScripted } from './scripted-stage.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const MODULES = join(ROOT, 'test/node_modules')
 const run = promisify(execFile)
 
 let folder = ''
+let stage: ScriptedStage
 beforeAll(async () => {
+  stage = await startScripted()
   // In the folder of the tests, where tsc finds their node_modules; generators tell JSON by the extension.
   folder = mkdtempSync(join(ROOT, 'test/clients/.generated-'))
   copyFileSync(join(ROOT, 'src/http/openapi.txt'), join(folder, 'openapi.json'))
+  writeFileSync(join(folder, 'orval.config.mjs'), orvalConfig(new URL(stage.url).origin))
   await Promise.all([
+    generate('orval/dist/bin/orval.mjs', '--config', 'orval.config.mjs', '--fail-on-warnings'),
     generate('openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'openapi-typescript.ts'),
     generate('@hey-api/openapi-ts/bin/run.js', '-i', 'openapi.json', '-o', 'hey-api', '--no-log-file'),
   ])
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await stage?.close()
+})
 
 function generate(script: string, ...args: readonly string[]): Promise<unknown> {
   return run(process.execPath, [join(MODULES, script), ...args], { cwd: folder })
+}
+
+/** Has orval generate a client that calls `fetch`, and the schemas of zod that check bodies and answers. */
+function orvalConfig(baseUrl: string): string {
+  const outputs = [
+    { target: 'orval/index.ts', client: 'fetch', baseUrl },
+    { target: 'orval/zod.ts', client: 'zod' },
+  ]
+  const entries = outputs.map((output) => [output.client, { input: 'openapi.json', output }])
+  return `export default ${JSON.stringify(Object.fromEntries(entries))}`
 }
 
 /** The body of README's request. */
@@ -50,9 +68,26 @@ const GENERATORS = {
     type Tool = api.HttpTool
     type Created = api.CreateResponseResponses[200]
 
-    export async function send(): Promise<string | null | undefined> {
-      const { data } = await api.createChatCompletion({ body: request, baseUrl: 'http://127.0.0.1:8787' })
-      return data?.choices[0]?.message.content
+    export async function send(baseUrl: string, headers: Record<string, string>) {
+      const { data, error } = await api.createChatCompletion({ body: request, baseUrl, headers })
+      return data ? { answer: data, text: data.choices[0]?.message.content } : { refusal: error?.error.code }
+    }`,
+  orval: `
+    import * as api from './orval/index.ts'
+    import { CreateChatCompletionResponse } from './orval/zod.ts'
+    type Body = api.ChatCompletionBody
+    type Answer = api.ChatCompletion
+    type Chunk = api.ChatCompletionChunk
+    type Run = api.Run
+    type RunBody = api.RunBody
+    type Tool = api.HttpTool
+    type Created = api.OpenAIResponse
+
+    export async function send(_baseUrl: string, headers: Record<string, string>) {
+      const { status, data } = await api.createChatCompletion(request, { headers })
+      if (status !== 200) return { refusal: data.error.code }
+      const answer = CreateChatCompletionResponse.parse(data)
+      return { answer, text: answer.choices[0]?.message.content }
     }`,
 }
 
@@ -113,5 +148,15 @@ describe.each(Object.entries(GENERATORS))('the types that %s generates from the 
       (error: { stdout: string }) => error,
     )
     expect(stdout).toBe('')
+  })
+})
+
+describe.each(['hey-api', 'orval'])('the client that %s generates from the OpenAPI document', (name) => {
+  test('gets the answer of an edge as its types say, and a refusal as such', async () => {
+    const { send } = await import(join(folder, `${name}-use.ts`))
+    stage.script(ask(['squareRoot', { number: 1764 }]), say('It is 42.'))
+    const { answer, text } = await send(new URL(stage.url).origin, { authorization: `Bearer ${stage.key}` })
+    expect([text, answer.edgecall.calls]).toMatchObject(['It is 42.', [{ tool: 'squareRoot', ok: true }]])
+    expect(await send(new URL(stage.url).origin, {})).toEqual({ refusal: 'invalid_api_key' })
   })
 })
