@@ -41,6 +41,9 @@ export interface Citation extends ProviderSource {
 /** The format of the request in which a provider is told of its own tools. */
 export type ProviderFormat = 'anthropic' | 'responses' | 'gemini'
 
+/** A tool as the formats of providers declare it. */
+export type ProviderForms = Readonly<Partial<Record<ProviderFormat, JsonObject>>>
+
 /** The tools of the provider that are on offer, as its format declares them. */
 export interface ProviderTools {
   readonly forms: readonly JsonObject[]

@@ -20,7 +20,7 @@ export type ToolSelection =
   | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
 
 /** A tool that the caller runs; the edge only tells the model of it. */
-export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'> & {
+export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict' | 'forms'> & {
   /** The marks of its results. Default: untrusted, unless the edge has `CALLER_DATA=trusted`. */
   readonly annotations?: Pick<ToolAnnotations, 'untrusted' | 'private'>
   /** Whether the model is told of it only once a search of the caller has found it (`found-tools.ts`). Default: from the start. */

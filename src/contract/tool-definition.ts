@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema } from './json.ts'
+import type { ProviderForms } from './provider-tool.ts'
 
 /** What a model is told about a tool, and what the host must know to call it. Plain data that crosses RPC and KV. */
 export interface ToolDefinition {
@@ -79,6 +80,10 @@ export interface ToolDefinition {
    * Default: no.
    */
   readonly atProvider?: true
+  /**
+   * How the formats of providers declare it, as the caller has. Default: as a function.
+   */
+  readonly forms?: ProviderForms
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }
@@ -108,7 +113,7 @@ export type ToolTerms = Partial<
   Omit<
     ToolDefinition,
     | ('name' | 'ownName' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
-    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools' | 'atProvider' | 'modelMayApprove')
+    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools' | 'atProvider' | 'forms' | 'modelMayApprove')
   >
 >
 

@@ -64,7 +64,11 @@ export function httpModels({
           patience: request.patience,
           explain: unsupported,
           openStream: async (abort) =>
-            answers(await sendRequest(() => ask(model, request, abort, (latest) => (body = latest)), abort), codec),
+            answers(
+              await sendRequest(() => ask(model, request, abort, (latest) => (body = latest)), abort),
+              codec,
+              request,
+            ),
         })
         return answer(withItems(events, request.messages, () => body()))
       },
@@ -102,7 +106,11 @@ function wasDropped(error: unknown): boolean {
  * Yields the events of an answer, those of one read together. An answer that has given its stop reason ends five seconds
  * later, if its server leaves the connection open.
  */
-async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<readonly ModelEvent[], void> {
+async function* answers(
+  response: Response,
+  codec: AnswerCodec,
+  request: ModelRequest,
+): AsyncGenerator<readonly ModelEvent[], void> {
   const { ok, status } = response
   const type = response.headers.get('content-type') ?? ''
   if (!ok) {
@@ -110,7 +118,7 @@ async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<
     return
   }
   const body = /\bhtml\b/i.test(type) ? undefined : response.body
-  const decoder = codec.decoder()
+  const decoder = codec.decoder(request)
   let endsAt: number | undefined
   let frameCount = 0
   for await (const frames of body ? readAnswerFrames(body, () => endsAt) : []) {
@@ -271,6 +279,8 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly encode: (model: string, request: ModelRequest, form: RequestForm) => string
   /** Whether a request has files which it can do without, since a text names them. Default: none has. */
   readonly hasFiles?: (request: ModelRequest) => boolean
+  /** Whether a request has tools of kinds that a model may refuse, which can be functions too. Default: none has. */
+  readonly hasKinds?: (request: ModelRequest) => boolean
   /** Returns headers for a request. Default: none beside `headers`. */
   readonly headersFor?: (request: ModelRequest) => Readonly<Record<string, string>>
   /** Matches a refusal that the other form may cure. */
@@ -284,14 +294,17 @@ export interface RequestForm {
   readonly isOther: boolean
   /** Files that it can do without are left out. */
   readonly isTextOnly: boolean
+  /** All tools are functions. */
+  readonly hasOnlyFunctions: boolean
 }
 
-/** What a request can do without, if a model refuses it: its files, and what its caller has said to the vendor. */
+/** What a request can do without, if a model refuses it: files, kinds of tools, and what its caller has said to the vendor. */
 const EXTRAS = {
   files: {
     statuses: [400, 404, 415, 422, 500, 501],
     refusal: /image|vision|modal|media|\bfiles?\b|\bcontent\b.*\bstring/i,
   },
+  kinds: { statuses: [400, 422], refusal: /custom|shell|_patch|_search|grammar/i },
   hints: {
     statuses: [400, 422],
     refusal:
@@ -312,6 +325,7 @@ export function postModels(options: PostModels): ModelProvider {
     headers,
     encode,
     hasFiles,
+    hasKinds,
     headersFor,
     cure,
     lasts = cure,
@@ -322,8 +336,8 @@ export function postModels(options: PostModels): ModelProvider {
   const { codec } = rest
   /** The models known to need the other form. */
   const retriedModels = new Set<string>()
-  /** Those known to take no files, or no hints. */
-  const refusals: Readonly<Record<Extra, Set<string>>> = { files: new Set(), hints: new Set() }
+  /** Those known to take no files, kinds or hints. */
+  const refusals: Readonly<Record<Extra, Set<string>>> = { files: new Set(), kinds: new Set(), hints: new Set() }
 
   return httpModels({
     ...rest,
@@ -336,7 +350,11 @@ export function postModels(options: PostModels): ModelProvider {
       const options = request.providerOptions?.[rest.provider]
       const post = (isOther: boolean, { hints, ...body } = request) => {
         const full = hints && !refusals.hints.has(model) ? { ...body, hints } : body
-        const text = encode(model, full, { isOther, isTextOnly: refusals.files.has(model) })
+        const text = encode(model, full, {
+          isOther,
+          isTextOnly: refusals.files.has(model),
+          hasOnlyFunctions: refusals.kinds.has(model),
+        })
         const all = { ...headers, ...headersFor?.(full), ...trace }
         onBody((sentBody = () => parseJson(text)))
         return send(url(model), {
@@ -350,8 +368,8 @@ export function postModels(options: PostModels): ModelProvider {
       }
       const isOther = retriedModels.has(model)
       let response = await post(isOther)
-      const extras = { files: hasFiles?.(request), hints: request.hints !== undefined }
-      for (const extra of ['files', 'hints'] as const) {
+      const extras = { files: hasFiles?.(request), kinds: hasKinds?.(request), hints: request.hints !== undefined }
+      for (const extra of ['files', 'kinds', 'hints'] as const) {
         const { statuses, refusal } = EXTRAS[extra]
         if (!extras[extra] || refusals[extra].has(model) || !statuses.some((each) => each === response.status)) continue
         const text = await readText(response)

@@ -108,6 +108,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
   const isOpenAi = OPENAI.test(server.url())
   const hints = isOfVendor(server.url()) ? RESPONSES_HINTS : undefined
   const defers = (model: string) => deferLoading ?? (isOpenAi && SEARCHING.test(model))
+  const dialect = dialectOf(server.url())
   const models = postModels({
     ...rest,
     ...server,
@@ -115,14 +116,18 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     capabilities: ALL_CAPABILITIES,
     hints,
     codec: responsesAnswers,
-    dialect: dialectOf(server.url()),
-    encode: (model, { cacheKey, ...request }, { isOther: isPlain }) => {
+    dialect,
+    hasKinds: ({ tools }) => dialect.toolKinds === true && tools.some(({ forms }) => forms?.responses),
+    encode: (model, { cacheKey, ...request }, { isOther: isPlain, hasOnlyFunctions }) => {
       const sampling = { ...request.sampling, ...takeHints(request.hints, hints) }
       return encodeResponsesRequest(
         model,
         { ...request, sampling, ...(hasCacheKey && cacheKey !== undefined && { cacheKey }) },
-        isPlain,
-        !isPlain && defers(model),
+        {
+          isPlain,
+          defersLoading: !isPlain && defers(model),
+          hasKinds: dialect.toolKinds === true && !hasOnlyFunctions,
+        },
       )
     },
     // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.

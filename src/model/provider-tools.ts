@@ -1,11 +1,8 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
-import type { ProviderFormat } from '../contract/provider-tool.ts'
+import type { ProviderForms, ProviderFormat } from '../contract/provider-tool.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
-
-/** A tool as the formats of providers declare it. */
-export type ProviderForms = Readonly<Partial<Record<ProviderFormat, JsonObject>>>
 
 export interface ProviderToolsOptions {
   /** The forms of each tool, by its name. */

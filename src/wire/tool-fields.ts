@@ -119,6 +119,7 @@ export const TOOL_FIELDS = {
   callers: { worker: callers, stored: callers },
   callsTools: { worker: flag },
   atProvider: {},
+  forms: {},
   metadata: { worker: metadata, stored: metadata },
 } as const satisfies { readonly [Field in keyof Required<ToolDefinition>]: FieldRule<ToolDefinition[Field]> }
 

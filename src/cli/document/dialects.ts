@@ -48,6 +48,10 @@ const WORDS: { readonly [Name in Rule]-?: (dialect: ProviderDialect) => readonly
     ].join(', ')}`,
     'others are said in descriptions; a tool that is larger, or has any property, is sent without `strict`',
   ],
+  toolKinds: () => [
+    'by Responses, the kinds of tools `custom`, `local_shell`, `shell`, `apply_patch` and `tool_search` that a caller of `/v1/responses` has declared',
+    'functions, also for a model that refuses a kind; the caller gets calls of the kind',
+  ],
   mostTools: ({ mostTools }) => [`at most ${number(mostTools)} tools`, 'the last ones are left out'],
   mostItems: ({ mostItems }) => [
     `\`maxItems\` that add up to at most ${number(mostItems)} in a tool`,
@@ -74,6 +78,7 @@ const RULES: readonly Rule[] = [
   'needsProperties',
   'keywords',
   'strict',
+  'toolKinds',
   'mostTools',
   'mostItems',
   'mostDescription',

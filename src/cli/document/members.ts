@@ -57,7 +57,7 @@ a history, a \`tool_choice\` and \`allowed_tools\` may have it.
 
 Tools of the Responses API that the caller runs and that are not plain functions are functions for the model: \`custom\` tools, those in a
 \`namespace\`, \`local_shell\`, \`shell\`, \`apply_patch\` and a \`tool_search\` with \`execution: "client"\`, also in an item \`additional_tools\`. Their calls
-go back in the form that the caller has declared. An item \`agent_message\` is read as a message of a user. A stored response that is read later by its id has them as calls of functions.
+go back in the form that the caller has declared. A model on OpenAI’s or Azure’s servers gets all of these but a \`namespace\` [as declared](schemas.md). An item \`agent_message\` is read as a message of a user. A stored response that is read later by its id has them as calls of functions.
 `
 
 /** Returns the pages of docs/ on the members of requests, by file. */

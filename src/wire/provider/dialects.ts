@@ -18,6 +18,8 @@ export interface ProviderDialect {
   readonly keywords?: Keywords
   /** What it can enforce, for tools with `strict`. Default: `strict` is not sent. */
   readonly strict?: StrictRules
+  /** Whether it takes the kinds of tools that OpenAI's Responses format has beside functions, as a caller declares them. */
+  readonly toolKinds?: true
   readonly mostTools?: number
   /** The most that the `maxItems` of a tool may add up to. */
   readonly mostItems?: number
@@ -109,6 +111,7 @@ export const OPENAI_DIALECT: ProviderDialect = {
   ...COMPATIBLE_DIALECT,
   provider: 'OpenAI and Azure',
   // “Invalid 'tools': array too long. Expected an array with maximum length 128”
+  toolKinds: true,
   mostTools: 128,
   // “Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024”
   mostDescription: 1024,
@@ -116,6 +119,7 @@ export const OPENAI_DIALECT: ProviderDialect = {
 
 /** Beside those of `COMPATIBLE_DIALECT`. */
 export const OPENAI_SOURCES: DialectSources = {
+  toolKinds: 'https://platform.openai.com/docs/guides/function-calling#custom-tools',
   mostTools: 'https://github.com/zed-industries/zed/issues/32946',
   mostDescription: 'https://github.com/getsentry/sentry-mcp/issues/106',
 }

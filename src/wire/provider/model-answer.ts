@@ -1,7 +1,7 @@
 import { isWrittenAlike, readExactly } from '../../contract/exact-numbers.ts'
 import { isObject, parseJson, parseShallow } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
-import type { ModelError, ModelEvent, ModelFinish } from '../../contract/model.ts'
+import type { ModelError, ModelEvent, ModelFinish, ModelRequest } from '../../contract/model.ts'
 import type { Citation } from '../../contract/provider-tool.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { fieldsOf } from '../fields.ts'
@@ -26,7 +26,8 @@ interface AnswerDecoder {
 
 /** Reads the answers of a provider. */
 export interface AnswerCodec {
-  readonly decoder: () => AnswerDecoder
+  /** `request`: the one that is answered, for formats whose answers do not name all that they call. */
+  readonly decoder: (request?: ModelRequest) => AnswerDecoder
   /** Returns the fault that a parsed error body describes, or undefined if it says nothing. */
   readonly explain: (json: unknown) => ProviderFault | undefined
 }
@@ -48,11 +49,11 @@ export interface DecodedAnswer {
  * An error ends an answer wherever it stands in a chunk; a stream that ends before its answer is over was cut.
  */
 export function answerCodec(
-  begin: () => DecodedAnswer,
+  begin: (request?: ModelRequest) => DecodedAnswer,
   { explain = explainError, toChunk = (value: unknown) => value } = {},
 ): AnswerCodec {
-  function decoder(): AnswerDecoder {
-    const { take, isOver, close } = begin()
+  function decoder(request?: ModelRequest): AnswerDecoder {
+    const { take, isOver, close } = begin(request)
     let isDone = false
 
     function end(events: ModelEvent[], last: ModelEvent): ModelEvent[] {

@@ -48,7 +48,19 @@ const ENCRYPTED = { id: 'rs_1', type: 'reasoning', encrypted_content: 'gAAAAB-on
 const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'two-messages': [text('First.'), text(' Then.'), finish('stop')],
-  // Hand-made after the types of the official SDK, as the next.
+  // Hand-made after the types of the official SDK, as the next two.
+  'kinds-of-tools': [
+    first(0, 'apply'),
+    more(0, '{"input":"+\\"hi\\" \\ud83d'),
+    more(0, '\\udd5f\\n'),
+    more(0, '+ä'),
+    more(0, '"}'),
+    call(0, 'apply', '{"input":"+\\"hi\\" 🕟\\n+ä"}'),
+    first(1, 'shell'),
+    more(1, '{"commands":["ls"],"max_output_length":4096}'),
+    call(1, 'shell', '{"commands":["ls"],"max_output_length":4096}'),
+    finish('tool_calls'),
+  ],
   'web-search': [
     reasoning(''),
     use({

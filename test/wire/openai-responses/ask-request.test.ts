@@ -29,11 +29,9 @@ requestCodecSuite('Responses', {
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>
   JSON.parse(
-    encodeResponsesRequest(
-      'probe',
-      fitRequest({ messages: [USER], tools: [], ...request }, OPENAI_DIALECT).request,
-      isPlain,
-    ),
+    encodeResponsesRequest('probe', fitRequest({ messages: [USER], tools: [], ...request }, OPENAI_DIALECT).request, {
+      isPlain: isPlain ?? false,
+    }),
   )
 
 const inputOf = (messages: readonly Message[], isPlain?: boolean): unknown => bodyOf({ messages }, isPlain).input
@@ -280,7 +278,7 @@ describe('tools that a search has found', () => {
   ]
 
   const deferring = (request: Partial<ModelRequest>): Record<string, unknown> =>
-    JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools, ...request }, false, true))
+    JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools, ...request }, { defersLoading: true }))
   const inputAfter = (...messages: readonly Message[]): unknown => deferring({ messages }).input
 
   const searchTool: ToolSearchTool = {

@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { isObject } from '../../../contract/json.ts'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import {
   type AssistantMessage,
@@ -17,6 +16,7 @@ import { atHand, fileUrl, linksOfResult } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
+import { readKindCall } from '../../provider/openai-responses/tool-kinds.ts'
 import { SUMMARY_REQUEST } from '../summary.ts'
 import { readCompaction } from './compaction.ts'
 import { summaryPart } from './shapes.ts'
@@ -58,56 +58,49 @@ const content = textOr(
   ]),
 )
 
-function outputOf(call_id: string, output: string | readonly UserContent[]) {
+function outputOf(call_id: string, output: string | readonly UserContent[], ok = true) {
   const parts = isText(output) ? [] : output
   const content = isText(output) ? output : parts.map(atHand)
-  return { type: 'function_call_output' as const, call_id, output: content, files: linksOfResult(call_id, parts) }
+  return { type: 'function_call_output' as const, call_id, output: content, ok, files: linksOfResult(call_id, parts) }
 }
 
 const ids = { id: v.nullish(v.string(), ''), call_id: someText }
 
-/** Makes the item of a call of the function that stands for a tool. */
-function functionCall({ id, call_id }: { id: string | null; call_id: string }, name: string, values: object) {
-  return { type: 'function_call' as const, id: id ?? '', call_id, name, arguments: JSON.stringify(values) }
-}
+const namespace = v.nullish(v.string())
 
-/** Returns arguments without those that are left empty, which a server sends and the model has not written. */
-function filledIn(values: object): object {
-  const isEmpty = (value: unknown) => value == null || JSON.stringify(value) === '{}'
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value)))
+/** Converts a call of a tool of another kind to that of the function that stands for it. */
+function toFunctionCall({
+  id,
+  call_id,
+  namespace,
+  ...item
+}: {
+  readonly type: string
+  readonly id: string | null
+  readonly call_id: string
+  readonly namespace?: string | null
+}) {
+  const { name = '', arguments: text = '' } = readKindCall(item, SEARCH) ?? {}
+  return { type: 'function_call' as const, id: id ?? '', call_id, name: flatName(name, namespace), arguments: text }
 }
 
 /** The calls of the caller's tools, as those of functions. */
 const callItems = [
   v.pipe(
-    v.object({
-      type: v.literal('function_call'),
-      ...ids,
-      name: toolReference,
-      namespace: v.nullish(v.string()),
-      arguments: v.string(),
-    }),
+    v.object({ type: v.literal('function_call'), ...ids, name: toolReference, namespace, arguments: v.string() }),
     v.transform(({ namespace, ...call }) => ({ ...call, name: flatName(call.name, namespace) })),
   ),
   v.pipe(
-    v.object({
-      type: v.literal('custom_tool_call'),
-      ...ids,
-      name: toolReference,
-      namespace: v.nullish(v.string()),
-      input: v.string(),
-    }),
-    v.transform(({ name, namespace, input, ...call }) => functionCall(call, flatName(name, namespace), { input })),
+    v.object({ type: v.literal('custom_tool_call'), ...ids, name: toolReference, namespace, input: v.string() }),
+    v.transform((item) => toFunctionCall(item)),
   ),
   v.pipe(
     v.object({ type: v.picklist(['local_shell_call', 'shell_call']), ...ids, action: plainObject }),
-    v.transform(({ type, action: { type: _exec, ...action }, ...call }) =>
-      functionCall(call, type.replace('_call', ''), filledIn(action)),
-    ),
+    v.transform((item) => toFunctionCall(item)),
   ),
   v.pipe(
     v.object({ type: v.literal('apply_patch_call'), ...ids, operation: plainObject }),
-    v.transform(({ operation, ...call }) => functionCall(call, 'apply_patch', operation)),
+    v.transform((item) => toFunctionCall(item)),
   ),
   v.pipe(
     v.object({
@@ -116,11 +109,10 @@ const callItems = [
       call_id: v.nullish(v.string()),
       arguments: v.unknown(),
     }),
-    v.transform(({ arguments: values, id, call_id }) => {
+    v.transform(({ call_id, ...item }) =>
       // A search by the server has no call: what it has found is among the tools.
-      if (!call_id) return { type: 'mcp_list_tools' as const }
-      return functionCall({ id, call_id }, SEARCH, isObject(values) ? values : {})
-    }),
+      call_id ? toFunctionCall({ ...item, call_id }) : { type: 'mcp_list_tools' as const },
+    ),
   ),
 ] as const
 
@@ -154,7 +146,7 @@ const outputItems = [
       status: v.string(),
       output: v.nullish(v.string()),
     }),
-    v.transform(({ call_id, status, output }) => outputOf(call_id, output || status)),
+    v.transform(({ call_id, status, output }) => outputOf(call_id, output || status, status !== 'failed')),
   ),
   v.pipe(
     v.object({
@@ -411,9 +403,9 @@ function readMessages(items: readonly Item[]): InputContents {
         if (turn && calls.has(item.call_id)) {
           turn.hasResults = true
           turn.files.push(...item.files)
-          return result(item.call_id, isText(item.output) ? partsOf(item.output) : item.output, true)
+          return result(item.call_id, isText(item.output) ? partsOf(item.output) : item.output, item.ok)
         }
-        answers[item.call_id] = resultAnswer(item.output, true)
+        answers[item.call_id] = resultAnswer(item.output, item.ok)
         messages.push(...filesMessage(item.files))
         return
       case 'mcp_call': {

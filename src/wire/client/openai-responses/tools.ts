@@ -1,24 +1,24 @@
 import * as v from 'valibot'
-import { isObject, type JsonSchema, parseShallow } from '../../../contract/json.ts'
+import { isObject, type JsonSchema } from '../../../contract/json.ts'
 import type { ClientTool } from '../../../contract/run.ts'
 import { wireName } from '../../../contract/tool-names.ts'
 import { bodyFault, type InvalidBody } from '../body.ts'
 import { either, isText, parametersSchema, someText, toolName } from '../../schema.ts'
 import { type HostedTool, otherMembers } from '../members.ts'
-import { argumentsObject } from '../../provider/model-answer.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
+import { toKindCall, type ToolKind } from '../../provider/openai-responses/tool-kinds.ts'
 import { textAt } from '../../fields.ts'
 import type { JsonFields } from './shapes.ts'
 import { functionMembers, optionalFlag, optionalText, toClientTool } from '../openai-chat/request.ts'
 
 /*
- * A model of any provider can call functions. Tools that the format declares in another way are functions for it, and the
- * calls of these go back to the caller in the form that it has declared.
+ * A model of any provider can call functions. Tools that the format declares in another way are functions for it, unless its
+ * provider takes the same form (`forms`), and the calls of these go back to the caller in the form that it has declared.
  */
 
 /** The form in which a caller has declared a tool, where that is not a plain function. */
 export interface ToolForm {
-  readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
+  readonly type: 'function' | ToolKind
   readonly name: string
   readonly namespace?: string
 }
@@ -151,17 +151,24 @@ function functionsOf(
     const inputSchema = schemaOf({ input }, ['input'])
     const form = { type: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) }
     const name = flatName(tool.name, namespace)
-    return [{ tool: { name, description: tool.description ?? '', inputSchema }, form, place }]
+    const declared = { name, description: tool.description ?? '', inputSchema }
+    return [{ tool: { ...declared, ...formOf({ ...tool, name }) }, form, place }]
   }
   const { type } = tool
   if (isSearch(tool)) {
     if (tool.execution !== 'client') return []
     const inputSchema = tool.parameters ?? schemaOf({ query: text }, ['query'])
     const description = tool.description ?? 'Searches for more tools.'
-    return [{ tool: { name: SEARCH, description, inputSchema }, form: { type: tool.type, name: SEARCH }, place }]
+    const declared = { name: SEARCH, description, inputSchema }
+    return [{ tool: { ...declared, ...formOf(tool) }, form: { type: tool.type, name: SEARCH }, place }]
   }
   if ((type === 'shell' && isContainer(tool)) || !isBuiltIn(type)) return []
-  return [{ tool: { name: type, ...FUNCTIONS[type] }, form: { type, name: type }, place }]
+  return [{ tool: { name: type, ...FUNCTIONS[type], ...formOf(tool) }, form: { type, name: type }, place }]
+}
+
+/** Returns the form that a provider of the format takes: the declaration without members that are null. */
+function formOf(tool: object): Pick<ClientTool, 'forms'> {
+  return { forms: { responses: Object.fromEntries(Object.entries(tool).filter(([, value]) => value != null)) } }
 }
 
 function isBuiltIn(type: string): type is keyof typeof FUNCTIONS {
@@ -253,41 +260,23 @@ export function callItem(
   readonly item: CallItem
   readonly input?: { readonly member: string; readonly events: string; readonly text: string }
 } {
-  const values = argumentsObject(text)
   const status = 'in_progress'
   const place = { call_id: callId, ...(namespace !== undefined && { namespace }) }
-  switch (type) {
-    case 'function':
-      return {
-        item: { id: `fc_${callId}${suffix}`, type: 'function_call', ...place, name, arguments: '', status },
-        input: { member: 'arguments', events: 'function_call_arguments', text: echoedArguments(text) },
-      }
-    case 'custom':
-      return {
-        item: { id: `ctc_${callId}${suffix}`, type: 'custom_tool_call', ...place, name, input: '', status },
-        input: { member: 'input', events: 'custom_tool_call_input', text: textAt(values, 'input') || unwrapped(text) },
-      }
-    case 'local_shell': {
-      const action = { type: 'exec', env: {}, ...values }
-      return { item: { id: `lsh_${callId}${suffix}`, type: 'local_shell_call', ...place, action, status } }
+  if (type === 'function') {
+    return {
+      item: { id: `fc_${callId}${suffix}`, type: 'function_call', ...place, name, arguments: '', status },
+      input: { member: 'arguments', events: 'function_call_arguments', text: echoedArguments(text) },
     }
-    case 'shell': {
-      const action = { timeout_ms: null, max_output_length: null, ...values }
-      const environment = { type: 'local' }
-      return { item: { id: `sh_${callId}${suffix}`, type: 'shell_call', ...place, action, environment, status } }
-    }
-    case 'apply_patch':
-      return { item: { id: `apc_${callId}${suffix}`, type: 'apply_patch_call', ...place, operation: values, status } }
-    case 'tool_search': {
-      const search = { type: 'tool_search_call', execution: 'client', arguments: values }
-      return { item: { id: `tsc_${callId}${suffix}`, ...search, ...place, status } }
-    }
+  }
+  const call = toKindCall(type, name, text)
+  const item = { id: `${PREFIXES[type]}_${callId}${suffix}`, ...call, ...place, status }
+  if (type !== 'custom') return { item }
+  return {
+    item: { ...item, input: '' },
+    input: { member: 'input', events: 'custom_tool_call_input', text: textAt(call, 'input') },
   }
 }
 
 type CallItem = JsonFields & { readonly id: string; readonly type: string }
 
-/** Returns the input of a custom tool that a model has written without its object. */
-function unwrapped(text: string): string {
-  return isObject(parseShallow(text)) ? '' : text
-}
+const PREFIXES = { custom: 'ctc', local_shell: 'lsh', shell: 'sh', apply_patch: 'apc', tool_search: 'tsc' } as const

@@ -1,6 +1,6 @@
 import { parseJson } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
-import type { ModelError, ModelEvent } from '../../../contract/model.ts'
+import type { ModelError, ModelEvent, ModelRequest } from '../../../contract/model.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
 import type { Usage } from '../../../contract/usage.ts'
@@ -18,16 +18,21 @@ import { addArguments, type CallArguments, heldArguments, isComplete, isEmptyObj
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/types.ts'
 import { citationsIn } from '../provider-call.ts'
-import { echoedArguments, hostedCall, isHostedItem, isWebSearch, type OutputPart, responsesOpaque } from './request.ts'
+import { readKindCall, searchName } from './tool-kinds.ts'
+import { hostedCall, isHostedItem, isWebSearch, type OutputPart, responsesOpaque } from './request.ts'
 
 /** The codec for the answers of Responses servers. */
 export const responsesAnswers = answerCodec(responsesAnswer)
 
+/** The input of a custom tool comes as it is, and becomes the only argument of a function. */
+const INPUT_DELTA = 'response.custom_tool_call_input.delta'
+const INPUT_DONE = 'response.custom_tool_call_input.done'
+
 const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
 
 /** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
-function responsesAnswer(): DecodedAnswer {
-  const output = outputAssembler()
+function responsesAnswer(request?: ModelRequest): DecodedAnswer {
+  const output = outputAssembler(request ? searchName(request) : TOOL_SEARCH)
 
   /** Emits what the complete response holds and no event told, and returns how the answer ended. */
   function endOf(
@@ -87,11 +92,13 @@ interface OutputAssembler {
   readonly opaque: () => Opaque | undefined
 }
 
-function outputAssembler(): OutputAssembler {
+/** `search`: the name of the tool that the model calls by searching. */
+function outputAssembler(search: string): OutputAssembler {
   const items = openItems()
   const calls = openCalls()
   let textLength = 0
   let webSearches = 0
+  const itemOf = (value: unknown) => asFunctionCall(fieldsOf(value), search)
   const citations: Citation[] = []
 
   function addText(open: OpenItem, text: string, events: ModelEvent[]): void {
@@ -144,6 +151,9 @@ function outputAssembler(): OutputAssembler {
       else if (type === 'response.output_item.added' && isCall) calls.add(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
       else if (type === 'response.function_call_arguments.delta') calls.add(open, '', delta, events)
+      else if (type === INPUT_DELTA)
+        calls.add(open, '', (open.call?.text ? '' : '{"input":"') + JSON.stringify(delta).slice(1, -1), events)
+      else if (type === INPUT_DONE && open.call?.text) calls.add(open, '', '"}', events)
       else if (type === 'response.function_call_arguments.done' && (chunk.name || open.call))
         calls.add(open, textAt(chunk, 'name'), calls.missing(open, textAt(chunk, 'arguments')), events)
       else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
@@ -209,11 +219,10 @@ function openCalls() {
   return { add, missing, emit, close, hasAny: () => calls.length > 0 }
 }
 
-/** Returns an item's fields. A search that the server does not run becomes a call; its arguments are JSON, not text. */
-function itemOf(value: unknown): Fields {
-  const item = fieldsOf(value)
-  if (item.type !== 'tool_search_call' || item.execution === 'server') return item
-  return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: echoedArguments(item.arguments) }
+/** Returns a call of any kind as that of a function, and any other item as it is. */
+function asFunctionCall(item: Fields, search: string): Fields {
+  const call = readKindCall(item, search)
+  return call ? { ...item, type: 'function_call', ...call } : item
 }
 
 /** The types of events whose `delta` is text or reasoning. */
@@ -328,6 +337,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'response.reasoning_text.delta': 'reasoning',
   'response.reasoning_summary_text.delta': 'reasoning',
   'response.function_call_arguments.delta': 'function_call',
+  [INPUT_DELTA]: 'function_call',
+  [INPUT_DONE]: 'function_call',
 }
 
 function itemKind(type: unknown): Kind | undefined {

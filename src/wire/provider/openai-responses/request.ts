@@ -1,13 +1,8 @@
 import { isObject, parseJson } from '../../../contract/json.ts'
-import {
-  contentText,
-  type Message,
-  type Opaque,
-  type ToolMessage,
-  type UserContent,
-} from '../../../contract/message.ts'
+import { contentText, type Message, type Opaque, type ToolCall, type UserContent } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest, ToolChoice } from '../../../contract/model.ts'
 import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
+import { readFoundTools } from '../../../contract/found-tools.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
@@ -15,17 +10,25 @@ import { argumentsObject, argumentsText, calledName, type Fields, jsonText, opaq
 import { withEffort } from '../openai-chat/request.ts'
 import { urlOf } from '../turns.ts'
 import { providerEvent, sourcesIn } from '../provider-call.ts'
+import { toolKindOf, searchName, toKindCall, toKindOutput, type ToolKind } from './tool-kinds.ts'
+
+export interface ResponsesForm {
+  /** Leaves out encrypted reasoning, for models that refuse it. */
+  readonly isPlain?: boolean
+  /** Sends the definitions that a search found with its result, not with the tools. */
+  readonly defersLoading?: boolean
+  /** Declares tools of the caller as the kinds that the format has beside functions. */
+  readonly hasKinds?: boolean
+}
 
 /**
  * Encodes the body of a streamed request for an answer that the server does not store. Reasoning comes and goes back
- * encrypted; `isPlain` leaves it out, for models that refuse it. `deferLoading`: the definitions that a search found
- * are sent with its result, not with the tools. Expects tools as `fitRequest` makes them.
+ * encrypted. Expects tools as `fitRequest` makes them.
  */
 export function encodeResponsesRequest(
   model: string,
   request: ModelRequest,
-  isPlain = false,
-  deferLoading = false,
+  { isPlain = false, defersLoading = false, hasKinds = false }: ResponsesForm = {},
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...others } =
@@ -33,6 +36,10 @@ export function encodeResponsesRequest(
   const { 'reasoning.summary': summary, 'reasoning.context': context, ...passed } = others
   const reasoning = { effort: reasoning_effort, summary, context }
   const { forms = [], choice } = request.providerTools?.('responses') ?? {}
+  const kinds = hasKinds ? kindsIn(request) : new Map<string, ToolKind>()
+  const search = hasKinds ? searchName(request) : TOOL_SEARCH
+  const foundTools = defersLoading ? foundIn(request, search, kinds) : undefined
+  if (foundTools) kinds.set(search, 'tool_search')
   const included = [...(isPlain ? [] : ['reasoning.encrypted_content']), ...forms.flatMap(includedWith)]
   const head = {
     prompt_cache_key: request.cacheKey,
@@ -49,25 +56,39 @@ export function encodeResponsesRequest(
     reasoning: Object.values(reasoning).some(Boolean) ? reasoning : undefined,
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length + forms.length > 0 && {
-      tool_choice: choice ? toHostedChoice(choice) : toToolChoice(toolChoice),
+      tool_choice: choice ? toHostedChoice(choice) : toToolChoice(toolChoice, kinds),
       parallel_tool_calls,
     }),
   }
-  const foundTools = deferLoading ? foundIn(request) : undefined
   const beforehand = tools.filter(({ name }) => !foundTools?.has(name))
   return jsonText(head, {
     tools: [
-      ...beforehand.map((tool) =>
-        foundTools && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool),
-      ),
+      ...beforehand.map((tool) => encodeTool(tool, kinds)),
       ...forms.map((form) => JSON.stringify(toHostedTool(form))),
     ],
-    input: encodeInput(messages, isPlain, foundTools),
+    input: encodeInput(messages, isPlain, kinds, foundTools),
   })
 }
 
-function toToolChoice(choice: ToolChoice | undefined): unknown {
-  return typeof choice === 'object' ? { type: 'function', name: choice.tool } : choice
+/** The tools that are no functions for the model, by name. */
+type Kinds = ReadonlyMap<string, ToolKind>
+
+/** Returns the tools of the caller that are declared as a kind of their own, without one that can only be chosen as a function. */
+function kindsIn({ tools, toolChoice }: ModelRequest): Map<string, ToolKind> {
+  const chosen = typeof toolChoice === 'object' ? toolChoice.tool : undefined
+  const kinds = new Map<string, ToolKind>()
+  for (const tool of tools) {
+    const kind = toolKindOf(tool)
+    if (!kind || kind === 'tool_search' || (kind === 'local_shell' && tool.name === chosen)) continue
+    kinds.set(tool.name, kind)
+  }
+  return kinds
+}
+
+function toToolChoice(choice: ToolChoice | undefined, kinds: Kinds): unknown {
+  if (typeof choice !== 'object') return choice
+  const type = kinds.get(choice.tool) ?? 'function'
+  return type === 'function' || type === 'custom' ? { type, name: choice.tool } : { type }
 }
 
 interface InputItem {
@@ -77,60 +98,73 @@ interface InputItem {
 }
 
 /**
- * Encodes messages as input items. `found`: the definitions that searches have found, by name. With it, searches become
- * the format's own search items, and a call of a tool that was found names a namespace, which has the tool's own name:
- * OpenAI refuses the call without (“Missing namespace”).
+ * Encodes messages as input items. `foundTools`: the definitions that searches have found, by name. With it, searches
+ * become the format's own search items, and a call of a tool that was found names a namespace, which has the tool's own
+ * name: OpenAI refuses the call without (“Missing namespace”).
  */
 function encodeInput(
   messages: readonly Message[],
   isPlain: boolean,
+  kinds: Kinds,
   foundTools?: ReadonlyMap<string, string>,
 ): readonly string[] {
-  const encode = isPlain ? encodePlainly : foundTools ? encodeSearching : encodeMessage
+  const encode = isPlain ? encodePlainly : encodeMessage
   const loaded = new Set<string>()
+  let calls: readonly ToolCall[] = []
   return messages.flatMap((message) => {
-    if (!foundTools || !isSearch(message)) {
-      return encode(message).map(({ text, tool }) =>
-        loaded.has(tool) ? `${text.slice(0, -1)},"namespace":"${tool}"}` : text,
-      )
+    if (message.role === 'assistant') calls = message.calls ?? []
+    if (foundTools && message.role === 'tool' && kinds.get(message.tool) === 'tool_search') {
+      const names = (foundBy(message) ?? []).filter((name) => foundTools.has(name))
+      for (const name of names) loaded.add(name)
+      const definitions = names.flatMap((name) => foundTools.get(name) ?? [])
+      return encodeSearchOutput(message.callId, definitions)
     }
-    const names = (message.found ?? []).filter((name) => foundTools.has(name))
-    for (const name of names) loaded.add(name)
-    const definitions = names.flatMap((name) => foundTools.get(name) ?? [])
-    return encodeSearchOutput(message.callId, definitions)
+    const isOfKind =
+      message.role === 'tool'
+        ? kinds.has(message.tool)
+        : message.role === 'assistant' && calls.some(({ tool }) => kinds.has(tool))
+    const items = isOfKind ? toItems(message, !isPlain, kinds, calls).map(encodeItem) : encode(message)
+    return items.map(({ text, tool }) => (loaded.has(tool) ? `${text.slice(0, -1)},"namespace":"${tool}"}` : text))
   })
 }
 
-const encodeMessage = encoder(true, false)
-const encodeSearching = encoder(true, true)
-const encodePlainly = encoder(false, false)
-
-function encoder(withReasoning: boolean, withSearch: boolean): (message: Message) => readonly InputItem[] {
-  return encodeOnce((message) => toItems(message, withReasoning, withSearch).map(encodeItem))
-}
+const NO_KINDS: Kinds = new Map()
+const encodeMessage = encodeOnce((message: Message) => toItems(message, true, NO_KINDS).map(encodeItem))
+const encodePlainly = encodeOnce((message: Message) => toItems(message, false, NO_KINDS).map(encodeItem))
 
 /** Encodes an item without members that are null, which servers send but do not accept. Only calls have a name. */
 function encodeItem(item: object): InputItem {
   return { text: JSON.stringify(item, (_, value: unknown) => value ?? undefined), tool: textAt(item, 'name') }
 }
 
-function toItems(message: Message, withReasoning: boolean, withSearch: boolean): readonly object[] {
+/** `latest`: the calls of the last answer, which a result may be of. */
+function toItems(
+  message: Message,
+  withReasoning: boolean,
+  kinds: Kinds,
+  latest: readonly ToolCall[] = [],
+): readonly object[] {
   switch (message.role) {
     case 'assistant': {
       const { content, calls = [], opaque } = message
-      const callItems = calls.map(({ callId, tool, arguments: text }) =>
-        withSearch && tool === TOOL_SEARCH
-          ? toSearchCall(callId, text)
-          : { type: 'function_call', call_id: callId, name: calledName(tool), arguments: argumentsText(text) },
-      )
+      const callItems = calls.map(({ callId: call_id, tool, arguments: text }) => {
+        const kind = kinds.get(tool)
+        return kind
+          ? { call_id, ...toKindCall(kind, calledName(tool), text), ...(kind !== 'custom' && { status: 'completed' }) }
+          : { type: 'function_call', call_id, name: calledName(tool), arguments: argumentsText(text) }
+      })
       return outputItems(content, callItems, withReasoning ? opaque : undefined)
     }
     case 'tool': {
-      const { callId, content } = message
+      const { callId: call_id, tool, content } = message
       const isText = content.every(({ type }) => type === 'text')
-      return [
-        { type: 'function_call_output', call_id: callId, output: isText ? contentText(content) : content.map(toPart) },
-      ]
+      const output = isText ? contentText(content) : content.map(toPart)
+      const kind = kinds.get(tool)
+      if (!kind || kind === 'tool_search') return [{ type: 'function_call_output', call_id, output }]
+      const { arguments: text = '' } = latest.find(({ callId }) => callId === call_id) ?? {}
+      // The server wants back how much of a shell's output its model has asked for.
+      const { max_output_length } = kind === 'shell' ? argumentsObject(text) : {}
+      return [{ call_id, ...toKindOutput(kind, message, output), max_output_length }]
     }
     default: {
       const { role, content } = message
@@ -148,8 +182,16 @@ function toPart(part: UserContent): object {
     : { type: 'input_file', filename: 'file', file_data: url }
 }
 
-/** Encodes a tool. `strict` is always sent: it defaults to true, and most tools break the rules of strict schemas. */
-const encodeTool = encodeOnce((tool: ToolDefinition) => {
+function encodeTool(tool: ToolDefinition, kinds: Kinds): string {
+  return kinds.has(tool.name) ? encodeKind(tool) : encodeFunction(tool)
+}
+
+const encodeKind = encodeOnce(({ forms, description, inputSchema: parameters }: ToolDefinition) =>
+  JSON.stringify(forms?.responses ?? { type: 'tool_search', execution: 'client', description, parameters }),
+)
+
+/** Encodes a function. `strict` is always sent: it defaults to true, and most tools break the rules of strict schemas. */
+const encodeFunction = encodeOnce((tool: ToolDefinition) => {
   const { name, inputSchema: parameters, strict = false } = tool
   return JSON.stringify({ type: 'function', name, description: describeTool(tool), parameters, strict })
 })
@@ -164,29 +206,27 @@ const DONE = { execution: 'client', status: 'completed' }
 
 /**
  * Returns the definitions on offer that searches have found, encoded, by name; without a tool that `toolChoice` names.
- * Undefined if it is not known what a search found, or if `toolChoice` names the search itself.
+ * `search`: the name of the search. Undefined if it is not known what it found, or if `toolChoice` names it.
  */
-function foundIn({ messages, tools, toolChoice }: ModelRequest): ReadonlyMap<string, string> | undefined {
+function foundIn(
+  { messages, tools, toolChoice }: ModelRequest,
+  search: string,
+  kinds: Kinds,
+): ReadonlyMap<string, string> | undefined {
   const chosen = typeof toolChoice === 'object' ? toolChoice.tool : ''
-  const searches = messages.filter(isSearch)
-  if (chosen === TOOL_SEARCH || searches.some(({ found }) => !found)) return undefined
-  const names = new Set(searches.flatMap(({ found = [] }) => found))
+  const searches = messages.filter((message) => message.role === 'tool' && message.tool === search).map(foundBy)
+  if (chosen === search || searches.some((found) => !found)) return undefined
+  const names = new Set(searches.flatMap((found = []) => found))
   names.delete(chosen)
-  names.delete(TOOL_SEARCH)
+  names.delete(search)
   const foundTools = tools.filter(({ name }) => names.has(name))
-  return new Map(foundTools.map((tool) => [tool.name, `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`]))
+  return new Map(foundTools.map((tool) => [tool.name, `${encodeTool(tool, kinds).slice(0, -1)},"defer_loading":true}`]))
 }
 
-function isSearch(message: Message): message is ToolMessage {
-  return message.role === 'tool' && message.tool === TOOL_SEARCH
-}
-
-function encodeSearchTool({ description, inputSchema }: ToolDefinition): string {
-  return JSON.stringify({ type: 'tool_search', execution: 'client', description, parameters: inputSchema })
-}
-
-function toSearchCall(call_id: string, text: string): object {
-  return { type: 'tool_search_call', ...DONE, call_id, arguments: argumentsObject(text) }
+/** Returns the names that the result of a search has found. One of the caller's own names them in its text. */
+function foundBy(message: Message): readonly string[] | undefined {
+  if (message.role !== 'tool') return undefined
+  return message.found ?? (message.tool === TOOL_SEARCH ? undefined : readFoundTools(message.content).names)
 }
 
 /** Encodes the result of a search: these definitions, or none if it failed. The format has no place for a message. */
