@@ -129,6 +129,36 @@ describe('a compaction', () => {
     expect(edge.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([[], ['clock'], []])
   })
 
+  test.each([[ask(['pick'])], [ask(['pay'])]])(
+    'is refused while a run waits, whose calls it would lose',
+    async (call) => {
+      const pay = tool('pay', () => 'paid', { approval: 'always' })
+      const edge = keptEdge({ script: [say('Hello.'), call, say('Done.'), say('All is done.')], tools: [pay] })
+      const { responses, conversations } = clientOf(edge)
+      const { id: conversation } = await conversations.create()
+      await responses.create({ conversation, tools: [pick], input: 'Hi' })
+      const { id, output } = await responses.create({ conversation, tools: [pick], input: 'Go' })
+      const refusal = { status: 409, code: 'run_waiting' }
+      const compact = (members: object) => edge.post('/v1/responses/compact', { model: 'test/scripted', ...members })
+      expect((await compact({ conversation })).status).toBe(409)
+      expect((await compact({ previous_response_id: id })).status).toBe(409)
+      const trigger = { type: 'compaction_trigger' as const }
+      await expect(responses.create({ conversation, input: [trigger] })).rejects.toMatchObject(refusal)
+      const [item] = output
+      const answer: OpenAI.Responses.ResponseInputItem =
+        item?.type === 'function_call'
+          ? { type: 'function_call_output', call_id: item.call_id, output: 'left' }
+          : { type: 'mcp_approval_response', approval_request_id: item?.id ?? '', approve: true }
+      await responses.create({ conversation, tools: [pick], input: [answer] })
+      expect((await compact({ conversation })).status).toBe(200)
+      expect(
+        visibleTexts(edge)
+          .at(-1)
+          ?.some((text) => /left|paid/.test(text)),
+      ).toBe(true)
+    },
+  )
+
   test('is the one item of a response that ends with a trigger, streamed or not', async () => {
     const texts = ['The left “é” one.', 'The left “é” one.', 'Go on.']
     const edge = keptEdge({ script: texts.map(say), tools: [clock] })

@@ -1,7 +1,9 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { newId, deriveRunId } from '../../contract/id.ts'
+import type { ConversationService } from '../../contract/conversation.ts'
 import type { Message } from '../../contract/message.ts'
+import { isTerminal } from '../../contract/run.ts'
 import { askForSummary } from '../../wire/client/openai-responses/compaction.ts'
 import { compactedResponse } from '../../wire/client/openai-responses/stored-items.ts'
 import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
@@ -24,7 +26,7 @@ import { conversationStub } from '../runs/conversation-stub.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { type PreparedRun, runHeaders, startInConversation } from '../runs/start-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
-import { unwrapRequest, Problem } from '../problem.ts'
+import { unwrapReply, unwrapRequest, Problem } from '../problem.ts'
 import {
   type Collector,
   collectRun,
@@ -157,9 +159,24 @@ interface ReportedBody {
 async function allMessages(context: RequestContext, body: ResponsesRequest): Promise<readonly Message[]> {
   const target = conversationTarget(context.request, body.conversation, 'conversation')
   const { id, previous } = target ? { id: target.id } : (earlierPlace(body) ?? {})
+  if (id === undefined) return body.messages
+  const service = conversationStub(context, id)
+  if (body.isCompaction) await requireEnd(service)
   const end = previous === undefined ? {} : { upTo: previous }
-  const earlier = id === undefined ? [] : await currentMessages(conversationStub(context, id), end)
-  return [...earlier, ...body.messages]
+  return [...(await currentMessages(service, end)), ...body.messages]
+}
+
+/** Refuses to compact a conversation with an open run: the summary would lack what that has done, and what it waits for. */
+async function requireEnd(service: ConversationService): Promise<void> {
+  const { runs } = unwrapReply(await service.runs({ limit: 20 }))
+  const run = runs.find(({ status }) => !isTerminal(status))
+  if (!run) return
+  const code = run.status === 'waiting' ? 'run_waiting' : 'conversation_busy'
+  throw new Problem({
+    status: 409,
+    code,
+    message: `The run ${run.id} has not ended. Compact its conversation afterwards.`,
+  })
 }
 
 /**
