@@ -171,7 +171,8 @@ async function requireEnd(service: ConversationService): Promise<void> {
   const { runs } = unwrapReply(await service.runs({ limit: 20 }))
   const run = runs.find(({ status }) => !isTerminal(status))
   if (!run) return
-  const code = run.status === 'waiting' ? 'run_waiting' : 'conversation_busy'
+  const isWaiting = run.status === 'waiting'
+  const code = isWaiting ? 'run_waiting' : 'conversation_busy'
   throw new Problem({
     status: 409,
     code,

@@ -25,7 +25,7 @@ import { compactionItem } from './compaction.ts'
 import { NO_SUMMARY } from '../summary.ts'
 import { callItem, type ToolForm } from './tools.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
-import { echoedArguments } from '../../provider/openai-responses/request.ts'
+import { echoedArguments, phaseOf } from '../../provider/openai-responses/request.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */
 type IgnoredEvent =
@@ -38,7 +38,6 @@ type IgnoredEvent =
   | 'history.compacted'
   | 'call.judged'
   | 'context.reduced'
-  | 'step.started'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'
@@ -271,8 +270,12 @@ export class ResponseReader {
   #calls(event: RunEvent): ResponseEvent[] {
     if (this.#options.hidesCalls && OWN_CALLS.has(event.type)) return []
     switch (event.type) {
+      case 'step.started':
+        this.#output.phase = ''
+        return []
       case 'step.answered':
         this.#steps += 1
+        this.#output.phase = phaseOf(event.opaque)
         for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
         return []
       case 'provider.call':

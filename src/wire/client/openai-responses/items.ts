@@ -15,7 +15,7 @@ import { type CallAnswers, decisionOf, resultAnswer } from '../request.ts'
 import { atHand, fileUrl, linksOfResult } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
-import { responsesOpaque } from '../../provider/openai-responses/request.ts'
+import { responsesOpaque, withPhase } from '../../provider/openai-responses/request.ts'
 import { readKindCall } from '../../provider/openai-responses/tool-kinds.ts'
 import { SUMMARY_REQUEST } from '../summary.ts'
 import { readCompaction } from './compaction.ts'
@@ -177,7 +177,7 @@ const agentMessage = v.pipe(
       ]),
     ),
   }),
-  v.transform(({ content }) => ({ type: 'message' as const, role: 'user' as const, content })),
+  v.transform(({ content }) => ({ type: 'message' as const, role: 'user' as const, content, phase: null })),
 )
 
 /** Returns the tools that an item adds to those of the request. */
@@ -194,6 +194,7 @@ export const inputItem = v.pipe(
       type: v.literal('message'),
       role: v.picklist(['user', 'assistant', 'system', 'developer']),
       content,
+      phase: v.nullish(v.string()),
     }),
     v.object({
       type: v.literal('reasoning'),
@@ -339,6 +340,17 @@ function filesMessage(content: readonly UserContent[]): readonly Message[] {
   return content.length === 0 ? [] : [{ role: 'user', content }]
 }
 
+function messagesOf({ text, reasoning, opaque, calls, results, files }: Turn): readonly Message[] {
+  const message: AssistantMessage = {
+    role: 'assistant',
+    content: text,
+    ...(reasoning && { reasoning }),
+    ...(calls.length > 0 && { calls }),
+    opaque,
+  }
+  return [...(text || calls.length > 0 ? [message, ...results] : []), ...filesMessage(files)]
+}
+
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
 function readMessages(items: readonly Item[]): InputContents {
   const messages: Message[] = []
@@ -347,17 +359,7 @@ function readMessages(items: readonly Item[]): InputContents {
   let turn: Turn | undefined
 
   function close(): void {
-    if (!turn) return
-    const { text, reasoning, opaque, calls, results, files } = turn
-    const message: AssistantMessage = {
-      role: 'assistant',
-      content: text,
-      ...(reasoning && { reasoning }),
-      ...(calls.length > 0 && { calls }),
-      opaque,
-    }
-    if (text || calls.length > 0) messages.push(message, ...results)
-    messages.push(...filesMessage(files))
+    if (turn) messages.push(...messagesOf(turn))
     turn = undefined
   }
 
@@ -380,9 +382,11 @@ function readMessages(items: readonly Item[]): InputContents {
   function take(item: Item): void {
     switch (item.type) {
       case 'message': {
-        const { role, content } = item
+        const { role, content, phase } = item
         if (role === 'assistant') {
-          openTurn(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = contentText(content)
+          const open = openTurn(turn !== undefined && (turn.text !== '' || turn.calls.length > 0))
+          open.text = contentText(content)
+          if (phase) open.opaque = withPhase(open.opaque, open.text.length, phase)
           return
         }
         close()

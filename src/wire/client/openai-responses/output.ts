@@ -22,6 +22,8 @@ interface OpenItem {
 /** The output of a response. Methods that change its items return the events of the change. */
 export class ResponseOutput {
   readonly items: Item[] = []
+  /** The phase of the messages that are closed from now on, if the model's server has told one. */
+  phase = ''
   #openItem: OpenItem | undefined
   /** The messages, and the length of their texts. */
   readonly #messages: OpenItem[] = []
@@ -145,7 +147,9 @@ export class ResponseOutput {
     this.#openItem = undefined
     const { at, text, annotations } = openItem
     const finalFields =
-      openItem.type === 'text' ? { status, content: [textPart(text, annotations)] } : { summary: [summaryPart(text)] }
+      openItem.type === 'text'
+        ? { status, content: [textPart(text, annotations)], ...(this.phase && { phase: this.phase }) }
+        : { summary: [summaryPart(text)] }
     const events = [this.#textEvent(openItem, 'done', { text }), this.#part(openItem, 'done')]
     if (openItem.type === 'text' || !this.#holdsReasoning) return [...events, this.done(at, finalFields)]
     this.#patch(at, finalFields)

@@ -6,6 +6,7 @@ import {
   type Message,
   type UserContent,
 } from '../../../contract/message.ts'
+import { phaseOf } from '../../provider/openai-responses/request.ts'
 import { urlOf } from '../../provider/turns.ts'
 import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
@@ -46,14 +47,23 @@ function bareItems(message: Message): BareItem[] {
     const parts = typeof content === 'string' ? [inputPart({ type: 'text', text: content })] : content.map(inputPart)
     return [{ prefix: 'msg', type: 'message', role, content: parts }]
   }
-  const { content, reasoning = '', calls = [], citations = [] } = message
+  const { content, reasoning = '', calls = [], citations = [], opaque } = message
+  const phase = phaseOf(opaque)
   const sources = citations.map(({ start = 0, end = content.length, ...source }) => {
     return annotation({ ...source, start, end }, 0, content.length)
   })
   return [
     ...(reasoning ? [{ prefix: 'rs', type: 'reasoning', summary: [summaryPart(reasoning)] } as const] : []),
     ...(content
-      ? [{ prefix: 'msg', type: 'message', role: 'assistant', content: [textPart(content, sources)] } as const]
+      ? [
+          {
+            prefix: 'msg',
+            type: 'message',
+            role: 'assistant',
+            content: [textPart(content, sources)],
+            ...(phase && { phase }),
+          } as const,
+        ]
       : []),
     ...calls.map(({ callId, tool, arguments: text }) => {
       return { prefix: 'fc', type: 'function_call', call_id: callId, name: tool, arguments: text } as const

@@ -255,6 +255,22 @@ export function responsesOpaque(parts: readonly OutputPart[]): Opaque | undefine
     : undefined
 }
 
+/** Returns the phase that the server has told of the last text of an answer, such as `commentary`. */
+export function phaseOf(opaque: Opaque | undefined): string {
+  return textAt(objectsOf(opaqueDataOf(CODEC, opaque)).findLast(isTextPart), 'phase')
+}
+
+/** Adds the phase of a text of this length to what goes back with its answer, unless that has its texts already. */
+export function withPhase(opaque: Opaque | undefined, length: number, phase: string): Opaque | undefined {
+  const parts = objectsOf(opaqueDataOf(CODEC, opaque))
+  const isKnown = parts.some(isTextPart) || (opaque && opaque.codec !== CODEC)
+  return isKnown ? opaque : { codec: CODEC, data: [...parts, { text: length, phase }] }
+}
+
+function isTextPart(part: Fields): boolean {
+  return 'text' in part
+}
+
 /** Converts an earlier answer back to items, with its opaque data. Text and calls without a place in it come last. */
 function outputItems(text: string, calls: readonly object[], opaque: Opaque | undefined): readonly object[] {
   const items: object[] = []
