@@ -46,6 +46,7 @@ export interface Refusal {
     | 'run_parked'
     | 'run_replaced'
     | 'run_waiting'
+    | 'tool_name_conflict'
   readonly message: string
   /** The run that blocks the request. */
   readonly run?: RunRecord

@@ -17,7 +17,7 @@ import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest, acceptRun } from './run/accept-run.ts'
-import { answerEvents, pendingApproval, refuseAfterEnd, refuseUnseen } from './run/answers.ts'
+import { answerEvents, pendingApproval, refuseAfterEnd, refuseNames, refuseUnseen } from './run/answers.ts'
 import { answerBelow, approvalBelow, type FamilyPorts, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
 import { turnsBefore } from './turns.ts'
@@ -333,6 +333,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
         return refusalOf('run_waiting', 'Another API key started this run; send only the answers to its calls.')
       const events = answerEvents(open, own, this.#setup.config)
       if ('ok' in events) return events
+      const conflict = isOwn && refuseNames(open, continuation?.terms)
+      if (conflict) return conflict
       const after = open.journal.last
       this.#runner.answer(open, events, isOwn ? continuation : undefined)
       this.#alarms.touch()

@@ -102,6 +102,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   second_person_needed: 403,
   refused: 403,
   bad_event_id: 400,
+  tool_name_conflict: 400,
   copy_too_large: 413,
   invalid_copy: 422,
   no_recovery: 501,

@@ -20,4 +20,9 @@ export interface RequestContext extends EdgeContext {
    * then sends them with its answer to the start. Default: they are requested once somebody follows the run.
    */
   readonly follow?: NewsFilter
+  /**
+   * Takes the names of the tools of the edge that are not offered, since the caller has tools of these names. Default: the
+   * request is refused.
+   */
+  readonly replacements?: Set<string> | undefined
 }

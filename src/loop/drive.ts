@@ -110,6 +110,12 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     },
     state,
     tools: new Map([[READ_RESULT, readResult], ...ports.tools]),
+    // A tool of the edge does not join a run in which the caller has one of its name.
+    find: async (names) => {
+      const { clientTools } = state.request
+      const others = names.filter((name) => !clientTools.some((tool) => tool.name === name))
+      return (await ports.find?.(others)) ?? []
+    },
     loop: ports.loop ?? {},
     tokens: ports.tokens ?? {},
     subrequestsLeft: () => mostSubrequests - (state.subrequests - earlierSubrequests),

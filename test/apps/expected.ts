@@ -27,10 +27,6 @@ export const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>
   Continue: {
     compaction: NO_COMPACTION,
     subagent: { result: 'absent', why: 'Its subagents are a beta that a flag enables.' },
-    approval: {
-      result: 'refused: tool_name_conflict',
-      why: 'It names tools of MCP servers without a prefix, as the edge names its own beside them. Use one way of the two.',
-    },
   },
   Cline: {
     compaction: NO_COMPACTION,

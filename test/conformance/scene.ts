@@ -32,7 +32,8 @@ export async function chat({ body, ...scene }: Scene) {
   const edge = testEdge(scene)
   const response = await edge.ask('/v1/chat/completions', { json: { messages: [QUESTION], ...body } })
   const json = (await response.json()) as ChatCompletion & ChatErrorObject
-  return { status: response.status, json, answer: json.choices?.[0].message.content, requests: edge.requests }
+  const { status, headers } = response
+  return { status, headers, json, answer: json.choices?.[0].message.content, requests: edge.requests }
 }
 
 /** The same as a stream: its chunks, and the text that they make. */

@@ -178,11 +178,6 @@ describe('bad input gets a clear error', () => {
       { status: 400, param: 'tools[0].function.parameters' },
     ],
     [
-      'a name that both know',
-      { json: { ...hello, tools: [{ type: 'function', function: { name: 'add' } }] } },
-      { status: 400, code: 'tool_name_conflict', param: 'tools' },
-    ],
-    [
       'a context over 16 KiB',
       { json: { ...hello, edgecall: { context: { text: 'x'.repeat(17_000) } } } },
       { status: 400, param: 'edgecall.context' },

@@ -701,10 +701,6 @@ describe('bad input gets a clear error', () => {
       { status: 400, code: 'invalid_value', param: 'conversation' },
     ],
     [
-      { input: 'Hi', tools: [{ ...pick, name: 'clock' }] },
-      { status: 400, code: 'tool_name_conflict' },
-    ],
-    [
       { input: [{ type: 'function_call_output', call_id: `call_${'0'.repeat(22)}_1_0`, output: '' }] },
       { status: 409, code: 'call_already_answered' },
     ],

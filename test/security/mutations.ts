@@ -511,6 +511,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'tools/mcp-relay.test.ts',
   },
   {
+    control: 'a tool of the edge is not offered beside one of the caller that has its name',
+    file: 'http/runs/select-tools.ts',
+    text: '!names.includes(definition.name)',
+    replacement: "definition.name !== ''",
+    test: 'http/client-tool-names.test.ts',
+  },
+  {
+    control: 'a tool of the edge does not join a run in which the caller has one of its name',
+    file: 'loop/drive.ts',
+    text: '!clientTools.some((tool) => tool.name === name)',
+    replacement: 'clientTools.length > -1',
+    test: 'http/client-tool-names.test.ts',
+  },
+  {
+    control: 'a tool of the caller does not take the place of one of the edge in the middle of a run',
+    file: 'conversation/run/answers.ts',
+    text: 'state.offered.has(name)',
+    replacement: "name === ''",
+    test: 'http/continued.test.ts',
+  },
+  {
     control: 'models are not offered tools that are for apps alone',
     file: 'host/source/edge-tools.ts',
     text: 'reporting(forModels(withoutReserved(source)), reportOnce)',

@@ -83,15 +83,17 @@ describe('a call of a tool that is not offered does not run', () => {
   })
 })
 
-test.each(['secret', 'open'])('a client tool never replaces a tool of the edge: %s', async (name) => {
+test.each(['secret', 'open'])('a client tool never reaches a tool of the edge: %s', async (name) => {
   const edge = scopedEdge([ask([name]), say('ok')])
   const clientTools = [{ name, inputSchema: { type: 'object' } }]
   const run: any = await (await edge.post('/runs', { input: 'Go', clientTools }, cleared)).json()
   expect(run).toMatchObject({ status: 400, code: 'tool_name_conflict' })
   const tools = [{ type: 'function', function: { name } }]
   const messages = [{ role: 'user', content: 'Go' }]
-  expect((await edge.post('/v1/chat/completions', { messages, tools }, cleared)).status).toBe(400)
   expect([toolCalls, edge.requests]).toEqual([[], []])
+  const chat: any = await (await edge.post('/v1/chat/completions', { messages, tools }, cleared)).json()
+  expect(chat.choices[0].message.tool_calls.map((call: any) => call.function.name)).toEqual([name])
+  expect(toolCalls).toEqual([])
 })
 
 describe('a run started by one key gives another key no further rights', () => {

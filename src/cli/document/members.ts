@@ -47,6 +47,11 @@ A tool that the vendor would run, such as \`web_search\`, stands for the [tool o
 is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
 such as \`max_uses\` are ignored. A \`tool_choice\` of a tool that is not there is refused.
 
+A tool of the caller takes the place of the edge’s tool of its name: for this request, that is not offered, neither a search nor a program reaches it, and
+\`edgecall-ignored\` says \`edgecall.tools.<name>\`. The caller alone runs its tool. Calls that the edge’s tool has had in a conversation stay what they
+were. Such a tool is refused (\`tool_name_conflict\`) with \`CLIENT_MEMBERS=strict\`, on the native API, if it is new in a run in which the edge’s tool is on
+offer, and always if its name is \`read_result\`.
+
 Tools with \`defer_loading\` are told to a model once a search of the caller has found them: a \`tool_reference\` in a result, or a
 \`tool_search_output\`. A model of Anthropic’s gets them as references, so that its prompt stays cached. Anthropic’s own search
 (\`tool_search_tool_regex\`, \`…_bm25\`) is passed to its models with the deferred tools; for any other model, and in place of OpenAI’s own search, all tools are

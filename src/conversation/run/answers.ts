@@ -1,4 +1,4 @@
-import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conversation.ts'
+import type { CallAnswer, Continuation, PendingApproval, Refusal } from '../../contract/conversation.ts'
 import type { Config } from '../../contract/config.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
@@ -69,6 +69,16 @@ export function refuseAfterEnd(answers: Readonly<Record<string, CallAnswer>>, ru
 function refuseLate(why: string, { id, inDoubt, error }: Partial<CallRecord> = {}): Refusal {
   const doubt = `The call "${id}" was sent, and nobody knows whether it took effect (${error?.code}).`
   return refusalOf('call_already_answered', inDoubt ? `${why} ${doubt}` : why)
+}
+
+/** Refuses client tools with the names of tools that the run has had from the edge: its calls of these keep their meaning. */
+export function refuseNames({ state }: AnswerableRun, terms: Continuation['terms']): Refusal | undefined {
+  const clash = terms?.clientTools?.find(({ name }) => state.offered.has(name))
+  if (!clash) return undefined
+  return refusalOf(
+    'tool_name_conflict',
+    `The tool "${clash.name}" of the edge is in use in this run; rename that of the caller.`,
+  )
 }
 
 /** Whether a decision puts other arguments in the place of the model's. */

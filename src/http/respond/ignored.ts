@@ -24,14 +24,18 @@ interface ReportedRequest {
 }
 
 /** What is said of the members of a request by headers, and what of them is passed to its model. */
-interface MemberReport {
-  readonly headers: Readonly<Record<string, string>>
+export interface MemberReport {
+  /** Returns the headers, once the tools of the request have been chosen. */
+  readonly headers: () => Readonly<Record<string, string>>
   readonly hints?: RunParameters['hints']
+  /** As in RequestContext. */
+  readonly replacements?: Set<string>
 }
 
 /**
- * Says which members of a request are ignored: in the log, once in an isolate, and by the headers that it returns. With
- * `CLIENT_MEMBERS=strict` it throws a Problem 400 instead, unless all of them are telemetry.
+ * Says what of a request is ignored, and which tools of the edge are not offered, since the caller has tools of their names:
+ * in the log, once in an isolate, and by headers. With `CLIENT_MEMBERS=strict` it throws a Problem 400 for what would be
+ * ignored, unless all of it is telemetry, and such tools are refused.
  */
 export function reportMembers(
   { setup }: Pick<EdgeContext, 'setup'>,
@@ -45,22 +49,29 @@ export function reportMembers(
   const others = request.hints.filter((hint) => !isTaken(hint))
   const placeOf = ({ place, name }: Hint) => place ?? name
   const [param] = [...request.ignored, ...others.flatMap((hint) => (hint.isTelemetry ? [] : [placeOf(hint)]))]
-  const headers = reportIgnored({ setup }, route, [...request.ignored, ...others.map(placeOf)], param)
-  return { headers, ...(entries.length > 0 && { hints: fieldsOf(Object.fromEntries(entries)) }) }
+  const isStrict = setup.config.clientMembers === 'strict'
+  if (isStrict && param !== undefined) {
+    const message = `${param}: would be ignored, which this edge does not do (\`CLIENT_MEMBERS\`).`
+    throw new Problem({ status: 400, code: 'unsupported_parameter', message, param })
+  }
+  const replacements = new Set<string>()
+  const headers = () => {
+    const tools = [...replacements].map((name) => `edgecall.tools.${name}`)
+    return reportIgnored({ setup }, route, [...request.ignored, ...others.map(placeOf), ...tools])
+  }
+  return {
+    headers,
+    ...(!isStrict && { replacements }),
+    ...(entries.length > 0 && { hints: fieldsOf(Object.fromEntries(entries)) }),
+  }
 }
 
-/** `param`: what may not be ignored. */
 function reportIgnored(
   { setup }: Pick<EdgeContext, 'setup'>,
   route: string,
   ignored: readonly string[],
-  param: string | undefined,
 ): Readonly<Record<string, string>> {
   if (ignored.length === 0) return {}
-  if (param !== undefined && setup.config.clientMembers === 'strict') {
-    const message = `${param}: would be ignored, which this edge does not do (\`CLIENT_MEMBERS\`).`
-    throw new Problem({ status: 400, code: 'unsupported_parameter', message, param })
-  }
   // A member of any name may be sent; a header takes no other characters.
   const names = ignored.slice(0, MOST_NAMED).map((name) => name.slice(0, 100).replace(/[^\w.[\]-]/g, '?'))
   const value = names.join(', ')

@@ -67,7 +67,7 @@ export async function prepareRun(
   requestParameters: RunParameters,
   { conversation }: { conversation?: string | undefined } = {},
 ): Promise<PreparedRun> {
-  const { setup, caller, request } = context
+  const { setup, caller, request, replacements } = context
   const { config } = setup
   checkFiles(requestParameters.input)
   checkOptions(requestParameters.providerOptions ?? {}, config.providerOptions)
@@ -88,7 +88,7 @@ export async function prepareRun(
     ...parameters.limits,
   }
   const run = await applyHooks(setup, runRequest(context, { ...parameters, input, limits }, model.name, place))
-  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
+  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined, replacements })
   await checkLimits(setup, run, { limits: parameters.limits, tools })
   checkChoice(run.toolChoice, [
     ...tools.map((tool) => tool.definition.name),
@@ -108,10 +108,10 @@ export async function prepareRun(
  * started, and hooks are not asked about the request. Throws a Problem as `prepareRun` does.
  */
 export async function estimateTokens(context: RequestContext, parameters: RunParameters): Promise<number> {
-  const { setup } = context
+  const { setup, replacements } = context
   checkFiles(parameters.input)
   const run = runRequest(context, parameters, modelOf(setup, parameters.model).name, { runId: newId('run') })
-  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
+  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined, replacements })
   const definitions = [...tools.map(({ definition }) => definition), ...loadedTools(run, run.input)]
   const messageTokens = run.input.reduce((total, message) => total + tokensOf(message), 0)
   return textTokens(run.system ?? '') + messageTokens + toolTokens(definitions)

@@ -12,13 +12,16 @@ import { Problem } from '../problem.ts'
  * Returns the edge's tools on offer in a run, with those that the setup's hooks add, without those that the selection
  * removes. Throws a Problem for a name of the selection that no tool has, also for one to remove: what a misspelled name
  * restricts would be on offer. A selection of the edge itself may also remove a tool that the caller may not know of.
- * Throws a Problem too for a client tool that has the name of one of the edge's tools, unless the
- * run has none of these and is in no conversation.
+ * A client tool that has the name of one of the edge's tools takes its place, which is added to `replacements`; without
+ * these, it throws a Problem, unless the run has none of the edge's tools and is in no conversation.
  */
 export async function selectTools(
   { tools, loop }: Setup,
   run: RunRequest,
-  { isOfCaller = true }: { readonly isOfCaller?: boolean } = {},
+  {
+    isOfCaller = true,
+    replacements,
+  }: { readonly isOfCaller?: boolean; readonly replacements?: Set<string> | undefined } = {},
 ): Promise<readonly Tool[]> {
   const { selection } = run
   // A request for no tools gets none. Outside of a conversation its own tools may then have any names.
@@ -31,15 +34,19 @@ export async function selectTools(
     run.clientTools.length === 0 ? [] : source.find(run.clientTools.map((tool) => tool.name)),
   ])
   const isReserved = run.clientTools.some(({ name }) => name === READ_RESULT)
-  const clash = clashes[0]?.definition.name ?? (isReserved ? READ_RESULT : undefined)
+  const names = clashes.map(({ definition }) => definition.name)
+  const clash = isReserved ? READ_RESULT : replacements ? undefined : names[0]
   if (clash !== undefined) {
     const message = `The tool "${clash}" exists at the edge; rename the client tool of this name.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
+  for (const name of names) replacements?.add(name)
   if (wantsNone) return []
   const removals = removalsOf(selection)
   const knownNames = new Set([...removals, ...selectedTools.map((tool) => tool.definition.name)])
-  return [...selectedTools, ...hookTools.filter((tool) => !knownNames.has(tool.definition.name))]
+  return [...selectedTools, ...hookTools.filter((tool) => !knownNames.has(tool.definition.name))].filter(
+    ({ definition }) => !names.includes(definition.name),
+  )
 }
 
 /** Returns the tools that the hooks add. Names that no source knows are left out. */

@@ -38,16 +38,17 @@ app.post('/', async (c) => {
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const { headers, hints } = reportMembers(c.env, '/v1/chat/completions', request)
+  const { headers, hints, replacements } = reportMembers(c.env, '/v1/chat/completions', request)
   const parameters = { ...parametersOf(request), hints }
-  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'end'), parameters, target)
+  const context = { ...requestContext(c, chat.stream ? 'text' : 'end'), replacements }
+  const { handle } = await takeMessages(context, parameters, target)
   if (!chat.stream)
     return withHeaders(
       await collectRun(handle, completionCollector(answerOptions(handle, chat, setup.config))),
-      headers,
+      headers(),
     )
   const encoder = completionEncoder({ ...answerOptions(handle, chat, setup.config), includeUsage: chat.includeUsage })
-  return streamRun(handle, encoder, { headers })
+  return streamRun(handle, encoder, { headers: headers() })
 })
 
 function answerOptions(

@@ -20,7 +20,7 @@ import type { RequestContext } from '../request-context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
 import { readJson } from '../request-body.ts'
-import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
+import { type MemberReport, reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import { type AppliedEdit, editContext } from '../runs/context-edits.ts'
 import { startSummary, summarize, withSummaryRequest } from '../runs/summary.ts'
@@ -57,8 +57,10 @@ app.post('/', async (c) => {
   const request = unwrapRequest(decodeMessages(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   const { stream, model = setup.config.model ?? '', messages, edgecall, responseFormat } = request
   const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
-  const context = requestContext(c, stream ? 'text' : 'end')
-  const { parameters, headers: ignoredHeaders, edits } = await readMembers(context, request, target !== undefined)
+  const requested = requestContext(c, stream ? 'text' : 'end')
+  const members = await readMembers(requested, request, target !== undefined)
+  const { parameters, edits } = members
+  const context = { ...requested, replacements: members.replacements }
   const { handle, ...compaction } = await start(context, request, { parameters, target })
   // Each message of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)
@@ -74,7 +76,7 @@ app.post('/', async (c) => {
     ...compaction,
     showsCalls: /\bmcp-client\b/.test(c.req.header('anthropic-beta') ?? ''),
   }
-  const headers = { 'request-id': handle.runId, ...ignoredHeaders }
+  const headers = { 'request-id': handle.runId, ...members.headers() }
   if (stream) return streamRun(handle, messageEncoder(options), { headers })
   return withHeaders(await collectRun(handle, messageCollector(options)), headers)
 })
@@ -113,26 +115,27 @@ app.post('/count_tokens', async (c) => {
   const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const request = unwrapRequest(decodeCount(json))
   const context = requestContext(c)
-  const { parameters, headers, edits } = await readMembers(context, request)
-  const input_tokens = await estimateTokens(context, parameters)
+  const { parameters, headers, replacements, edits } = await readMembers(context, request)
+  const input_tokens = await estimateTokens({ ...context, replacements }, parameters)
   const cleared = (edits ?? []).reduce((total, edit) => total + edit.cleared_input_tokens, 0)
   const context_management = edits && { original_input_tokens: input_tokens + cleared }
-  return c.json({ input_tokens, ...(context_management && { context_management }) }, { headers })
+  return c.json({ input_tokens, ...(context_management && { context_management }) }, { headers: headers() })
 })
 
-/** Returns the parameters of a request for the tools that the edge has, and the headers that say what it ignores. */
+/** Returns the parameters of a request for the tools that the edge has, and what says what it ignores. */
 async function readMembers(
   context: RequestContext,
   request: MessagesRequest,
   isStored = false,
-): Promise<{
-  readonly parameters: RunParameters
-  readonly headers: Readonly<Record<string, string>>
-  readonly edits?: readonly AppliedEdit[] | undefined
-}> {
+): Promise<
+  Pick<MemberReport, 'headers' | 'replacements'> & {
+    readonly parameters: RunParameters
+    readonly edits?: readonly AppliedEdit[] | undefined
+  }
+> {
   const { tools, ignored } = await withHosted(context, request.edgecall.tools, request.hostedTools)
   const betas = readBetas(context.request.headers.get('anthropic-beta') ?? undefined)
-  const { headers, hints } = reportMembers(context, '/v1/messages', {
+  const { hints, ...report } = reportMembers(context, '/v1/messages', {
     model: request.model,
     ignored: [...request.ignored, ...ignored],
     hints: [...request.hints, ...betas],
@@ -140,7 +143,7 @@ async function readMembers(
   // A conversation shortens what it has stored by itself.
   const edited = editContext(request.messages, isStored ? [] : (request.edits ?? []))
   const parameters = { ...toParameters(request), input: edited.messages, hints, ...(tools && { tools }) }
-  return { parameters, headers, ...(request.edits && { edits: edited.edits }) }
+  return { parameters, ...report, ...(request.edits && { edits: edited.edits }) }
 }
 
 function toParameters({

@@ -35,7 +35,7 @@ import {
   startInListedConversation,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
-import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
+import { type MemberReport, reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
 import { openAiConversations } from './conversations/openai.ts'
@@ -72,10 +72,11 @@ app.get('/:id/input_items', inputItems)
 app.post('/input_tokens', async (c) => {
   const { caller } = c.env
   requireScope(caller, 'chat')
-  const { body, headers } = await readMembers(c, await readBody(c))
-  const parameters = { ...parametersOf(body), input: await allMessages(requestContext(c), body) }
-  const input_tokens = await estimateTokens(requestContext(c), parameters)
-  return c.json({ object: 'response.input_tokens', input_tokens }, { headers })
+  const { body, headers, replacements } = await readMembers(c, await readBody(c))
+  const context = { ...requestContext(c), replacements }
+  const parameters = { ...parametersOf(body), input: await allMessages(context, body) }
+  const input_tokens = await estimateTokens(context, parameters)
+  return c.json({ object: 'response.input_tokens', input_tokens }, { headers: headers() })
 })
 
 /** Compacts a conversation: the messages of the user, and a summary of all else which a model writes. */
@@ -102,20 +103,17 @@ app.post('/compact', async (c) => {
       return answer.ok ? { ok: true, body: compactedResponse(reader.response, messages) } : answer
     },
   }
-  return withHeaders(await collectRun(handle, collector), headers)
+  return withHeaders(await collectRun(handle, collector), headers())
 })
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
-  const { body, headers } = await readMembers(c, await readBody(c))
+  const { body, headers, replacements } = await readMembers(c, await readBody(c))
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
   const isDetached = body.background && !body.stream && !body.isCompaction
-  const {
-    handle,
-    after = 0,
-    approvals = [],
-  } = await startOrContinue(requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'end'), body, target)
+  const context = { ...requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'end'), replacements }
+  const { handle, after = 0, approvals = [] } = await startOrContinue(context, body, target)
   const { runId, conversation } = handle
   const hidesCalls = !body.stream && KNOWS_NO_MCP.test(c.req.header('user-agent') ?? '')
   const options: ResponseOptions = {
@@ -133,26 +131,28 @@ app.post('/', async (c) => {
     ...(hidesCalls && { hidesCalls, waitingText: makeWaitingText(handle) }),
   }
   if (isDetached)
-    return Response.json(new ResponseReader(options).response, { headers: { ...runHeaders(handle), ...headers } })
-  if (!body.stream) return withHeaders(await collectRun(handle, makeCollector(new ResponseReader(options))), headers)
-  return streamRun(handle, responseEncoder(options), { headers })
+    return Response.json(new ResponseReader(options).response, { headers: { ...runHeaders(handle), ...headers() } })
+  if (!body.stream) return withHeaders(await collectRun(handle, makeCollector(new ResponseReader(options))), headers())
+  return streamRun(handle, responseEncoder(options), { headers: headers() })
 })
 
 function readBody(c: Context<EdgeEnv>): Promise<unknown> {
   return readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
 }
 
-/** Reads a request for the tools that the edge has, with the headers that say what it ignores. */
+/** Reads a request for the tools that the edge has, with what says what it ignores. */
 async function readMembers(c: Context<EdgeEnv>, json: unknown): Promise<ReportedBody> {
   const body = unwrapRequest(decodeResponses(json))
   const { tools, ignored } = await withHosted(c.env, body.options.tools, body.hostedTools)
-  const { headers, hints } = reportMembers(c.env, '/v1/responses', { ...body, ignored: [...body.ignored, ...ignored] })
-  return { body: { ...body, options: { ...body.options, hints, ...(tools && { tools }) } }, headers }
+  const { hints, ...report } = reportMembers(c.env, '/v1/responses', {
+    ...body,
+    ignored: [...body.ignored, ...ignored],
+  })
+  return { body: { ...body, options: { ...body.options, hints, ...(tools && { tools }) } }, ...report }
 }
 
-interface ReportedBody {
+interface ReportedBody extends Pick<MemberReport, 'headers' | 'replacements'> {
   readonly body: ResponsesRequest & { readonly options: Pick<RunParameters, 'hints'> }
-  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Returns the messages of a request after those of the conversation that it continues, if any. */

@@ -62,7 +62,7 @@ export const offer: readonly Row[] = [
     row: 63,
     says: 'a name that two places define is an error of the request',
     verdict: different(
-      'of one name and two meanings none is called; one that the caller sends too is refused',
+      'of one name and two meanings none is called; one that the caller sends too is the caller’s',
       async () => {
         const sourceOf = (description: string) =>
           inlineSource([defineTool({ name: 'same', description, input: none, run: () => '' })], {
@@ -79,8 +79,9 @@ export const offer: readonly Row[] = [
           ],
         })
         const definition = { type: 'function', function: { name: 'add', parameters: SUM } }
-        const { status, json } = await chat({ tools: [add], body: { tools: [definition] } })
-        expect([status, json.error.code]).toEqual([400, 'tool_name_conflict'])
+        const { requests, headers } = await chat({ script: [say('Hi.')], tools: [add], body: { tools: [definition] } })
+        expect(requests[0]?.tools).toMatchObject([{ name: 'add', description: '', inputSchema: SUM }])
+        expect(headers.get('edgecall-ignored')).toBe('edgecall.tools.add')
       },
     ),
   },
