@@ -215,7 +215,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The edge has no tool search, and the request is `GET /tools?query=`.',
     'Add `search` to `createEdge`.',
   ),
-  tool_name_conflict: http(400, 'A client tool has an edge tool’s name, and may not replace it.', 'Rename the client tool.'),
+  tool_name_conflict: http(
+    400,
+    'A client tool has an edge tool’s name, and may not replace it.',
+    'Rename the client tool.',
+  ),
   tool_not_stored: http(422, 'The tool to remove is not a stored tool.', 'Remove its binding instead.'),
   scope_not_held: http(
     403,
