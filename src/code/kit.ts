@@ -20,6 +20,16 @@ const MOST_PRINTED = 32_768
  * and no stub that a program could call, and the abort of the request ends it. It answers a line only when the program can
  * do nothing more without another answer, and releases one answer in each macrotask, so that what a program asks for is a
  * function of the answers and their order alone.
+ *
+ * Its text is part of the bundle, so the comments are here:
+ * - `random32` is sfc32, by Chris Doty-Humphrey: small, and good enough for what is not a secret.
+ * - `close`: what the runtime adds to JavaScript is inherited, and leaves with the prototype in one step.
+ * - `JSON.parse` makes what tools return: a number that JavaScript cannot hold is a string of its digits.
+ * - `ask`, `look`: an error has the line of the program that made the call.
+ * - `macrotasks`: a byte through the runtime's own pipe arrives in a macrotask, after all that the program can do by now. A
+ *   message of a MessageChannel does not, and a timer takes a millisecond.
+ * - `read`: a line may have megabytes, so each piece of it is searched once.
+ * - `completion` begins in a microtask, so that a program that throws at once ends as one that throws later.
  */
 const KIT = `const { TransformStream, Response, TextEncoder, TextDecoder, IdentityTransformStream, Proxy, Promise, Error, TypeError } = globalThis
 const { apply, deleteProperty, ownKeys } = Reflect
@@ -39,7 +49,6 @@ let looked = 0
 const printed = []
 let printedSize = 0
 
-// sfc32, by Chris Doty-Humphrey: small, and good enough for what is not a secret.
 const random32 = () => {
   const t = (seed[0] + seed[1] + seed[3]) | 0
   seed[3] = (seed[3] + 1) | 0
@@ -53,7 +62,6 @@ const random = () => (random32() * 2097152 + (random32() >>> 11)) / 900719925474
 const fixed = (target, name, value) => defineProperty(target, name, { value, writable: false, enumerable: false, configurable: false })
 
 function close() {
-  // What the runtime adds to JavaScript is inherited, and leaves with the prototype in one step.
   const inherited = { TextDecoder, TextEncoder, URL, URLSearchParams, atob, btoa, queueMicrotask, structuredClone }
   setPrototypeOf(globalThis, Object.prototype)
   for (const name of ownKeys(globalThis)) if (!standard.has(name) && !deleteProperty(globalThis, name)) fixed(globalThis, name)
@@ -80,6 +88,23 @@ function close() {
   defineProperty(dates, 'format', { get, configurable: false })
   fixed(dates, 'formatToParts', function (date = now) { return apply(formatToParts, this, [date]) })
 }
+
+const decimal = (text) => {
+  const [, sign, units, fraction = '', power = 0] = /^(-?)(\\d+)(?:\\.(\\d+))?(?:e(.+))?$/i.exec(text)
+  const digits = (units + fraction).replace(/^0+/, '')
+  const short = digits.replace(/0+$/, '')
+  return short && sign + short + 'e' + (power - fraction.length + digits.length - short.length)
+}
+const isHeld = (number, text) =>
+  isFinite(number) && decimal(String(number)) === decimal(text) && (/[.e]/i.test(text) || BigInt(text) == number)
+fixed(JSON, 'parse', (text, reviver) => {
+  if (!/[\\d.]{16}|\\de/i.test(text)) return parse(text, reviver)
+  return parse(text, function (key, value, context) {
+    const { source } = context
+    const exact = typeof value === 'number' && source && !isHeld(value, source) ? source : value
+    return typeof reviver === 'function' ? apply(reviver, this, [key, exact, context]) : exact
+  })
+})
 
 const bytesOf = (view) => {
   const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
@@ -108,7 +133,6 @@ const print = (...values) => {
 function ask(entry) {
   const number = requests++
   const { promise, resolve, reject } = withResolvers()
-  // An error has the line of the program that made the call.
   waiting.set(number, { resolve, reject, error: entry.tool && new Error() })
   asks.push(entry)
   return promise
@@ -161,8 +185,6 @@ function release({ ask: number, at, value, error }) {
   entry.reject(thrown)
 }
 
-// A byte through the runtime's own pipe arrives in a macrotask, after all that the program can do by now. A message of a
-// MessageChannel does not, and a timer takes a millisecond.
 function macrotasks() {
   const { readable, writable } = new IdentityTransformStream()
   const [reader, writer, byte] = [readable.getReader(), writable.getWriter(), new Uint8Array(1)]
@@ -182,7 +204,6 @@ export function serve(request, program) {
 async function drive(reader, writer, program) {
   const encoder = new TextEncoder()
   const decoder = new TextDecoder()
-  // A line may have megabytes, so each piece of it is searched once.
   let pieces = []
   let rest = ''
   const read = async () => {
@@ -207,7 +228,6 @@ async function drive(reader, writer, program) {
   seed = first.seed
   for (let round = 0; round < 15; round += 1) random32()
   let end
-  // In a microtask, so that a program that throws at once ends as one that throws later.
   const completion = Promise.resolve().then(() => program(tools))
   completion.then((value) => (end = ending(value)), (error) => {
     try { end = failing(error) } catch { end = { thrown: { message: 'an error that cannot be read' } } }

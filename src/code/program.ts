@@ -6,6 +6,7 @@ import type { Content } from '../contract/message.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
 import { findImport, type CodeLoader, SANDBOX } from './sandbox.ts'
 import { LINES_BEFORE, programModules } from './kit.ts'
+import { findLongLiteral, type LongLiteral } from './long-literals.ts'
 
 /** The most characters of a program. */
 export const MOST_CODE = 65_536
@@ -63,10 +64,19 @@ export async function runProgram(code: string, host: ProgramHost): Promise<ToolO
 function refusalOf(code: string): ToolFailure | undefined {
   if (code.length > MOST_CODE)
     return failure('invalid_arguments', `The code is longer than ${MOST_CODE} characters. Make it shorter.`)
+  const long = findLongLiteral(code)
+  if (long) return failure('invalid_arguments', textAboutLong(code, long))
   const statement = findImport(code)
   if (statement === undefined) return undefined
   const message = `The code cannot import anything, and has "${statement}". It has the globals of JavaScript and \`tools\`.`
   return failure('invalid_arguments', message)
+}
+
+/** Tells a model what to write in the place of a number that JavaScript would round. */
+function textAboutLong(code: string, { text, at }: LongLiteral): string {
+  const other = /^0x|^[^.e]*$/i.test(text) ? `as a BigInt, ${text}n` : 'with fewer digits'
+  const line = code.slice(0, at).split('\n').length
+  return `The code cannot be run: JavaScript makes ${Number(text.replaceAll('_', ''))} of the number ${text}. Write it as a text, "${text}", or ${other}.${sourceOf(code, line)}`
 }
 
 async function pass(code: string, { loader, calls, lookups, signal }: ProgramHost): Promise<ToolOutcome> {
@@ -271,7 +281,10 @@ const PLACE = /program\.js:(\d+)(?::(\d+))?/
 /** Returns the line of the code that a text of the runtime names, with its source; empty if it names none. */
 function placeIn(code: string, text: string): string {
   const [, moduleLine] = PLACE.exec(text) ?? []
-  const line = Number(moduleLine) - LINES_BEFORE
+  return sourceOf(code, Number(moduleLine) - LINES_BEFORE)
+}
+
+function sourceOf(code: string, line: number): string {
   const source = code.split('\n')[line - 1]
   return source === undefined ? '' : `\nLine ${line}: ${source.trim().slice(0, 200)}`
 }

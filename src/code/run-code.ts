@@ -65,7 +65,7 @@ type ProgramTool = Declared & Pick<ToolDefinition, 'hash'>
 
 const HOW = `Runs a program in JavaScript that calls tools, and returns what it returns. Prefer it where several calls are needed, above all where one needs the results of others, or where much data is to be reduced to little: only what the program returns or prints is read.
 
-\`code\` is the body of an async function, without imports and without network. \`await tools.name(input)\` calls a tool and gives its structured result, else its text; a call that fails throws an Error with \`code\`. Run independent calls at once, with Promise.all. \`return\` the answer, small; \`console.log\` prints. The time limit counts waiting, and calls may need a person's approval: then the program continues later.`
+\`code\` is the body of an async function, without imports and without network. \`await tools.name(input)\` calls a tool and gives its structured result, else its text; a call that fails throws an Error with \`code\`. Numbers that JavaScript would round, such as long ids, are strings of their digits. Run independent calls at once, with Promise.all. \`return\` the answer, small; \`console.log\` prints. The time limit counts waiting, and calls may need a person's approval: then the program continues later.`
 
 const INPUT_SCHEMA = {
   type: 'object',

@@ -145,3 +145,62 @@ test('the run fails if the setup throws about a call of a program, whatever the 
   expect([payments, JSON.stringify(events).includes('secret detail')]).toEqual([[], false])
   expect(JSON.stringify(faults)).toContain('secret detail')
 })
+
+const ID = '9007199254740993'
+
+test.each([
+  [
+    'parses a long number as its digits',
+    `return JSON.parse('{"id":${ID},"n":[1.50,1e400,-7]}')`,
+    { id: ID, n: [1.5, '1e400', -7] },
+  ],
+  [
+    'has its own reviver called with them',
+    `return JSON.parse('{"a":${ID},"b":"${ID}"}', (key, value) => key === 'a' ? typeof value : value)`,
+    { a: 'string', b: ID },
+  ],
+  [
+    'may write it as a text or a BigInt',
+    `return { text: "${ID}", digits: ${ID}n + 2n }`,
+    { text: ID, digits: '9007199254740995' },
+  ],
+])('a program %s', async (_, code, structured) => {
+  const { state } = await playProgram(code)
+  expect(state.calls[0]?.result).toMatchObject({ structured })
+})
+
+test.each([
+  ['1', `return count({ id: ${ID} })`, ID, '9007199254740992', `as a BigInt, ${ID}n`],
+  [
+    '3',
+    `const a = 1\n\nreturn a * 0.1234567890123456789`,
+    '0.1234567890123456789',
+    '0.12345678901234568',
+    'with fewer digits',
+  ],
+  ['2', `// 1e400\nreturn 1e400`, '1e400', 'Infinity', 'with fewer digits'],
+  ['1', `return 0x20000000000001`, '0x20000000000001', '9007199254740992', 'as a BigInt, 0x20000000000001n'],
+])(
+  'a program is not run if JavaScript would round a number of its line %s',
+  async (line, code, number, ...[rounded, other]) => {
+    const { state } = await playProgram(code)
+    expect(state.calls.map(({ tool: name, result }) => [name, result?.error])).toEqual([
+      [
+        'run_code',
+        {
+          code: 'invalid_arguments',
+          message: `The code cannot be run: JavaScript makes ${rounded} of the number ${number}. Write it as a text, "${number}", or ${other}.\nLine ${line}: ${code.split('\n').at(-1)}`,
+        },
+      ],
+    ])
+  },
+)
+
+function playProgram(code: string) {
+  return play({
+    tools: [count],
+    loop: { hooks: [codeHook(vmLoader())] },
+    request: { code: 'only' },
+    script: [ask(['run_code', { code }]), say('ok')],
+  })
+}

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
+import { changesIn, NUMBER_PARTS } from '../fixtures/json-numbers.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 
 /** The program that the model writes next. */
@@ -94,6 +95,19 @@ describe('a program', () => {
       { id: `${program.id}-1`, parent: program.id, tool: 'slow', ok: true },
       { id: `${program.id}-2`, parent: program.id, tool: 'slow', ok: true },
     ])
+  })
+
+  test('changes none of 2,500 numbers that tools gave it, and is not run with one that JavaScript would round', async () => {
+    const { numbers, list } = NUMBER_PARTS[0]
+    const record = await run(`
+      const { list } = JSON.parse(${JSON.stringify(list)})
+      return JSON.parse(await tools.slow({ name: JSON.stringify({ list }), ms: 1 }))`)
+    expect(changesIn(record.answer, numbers)).toEqual([[]])
+    const refusal = await run('const id = "9007199254740993"\nreturn tools.slow({ name: id, ms: 9007199254740993 })')
+    expect(refusal.answer).toBe(
+      'The code cannot be run: JavaScript makes 9007199254740992 of the number 9007199254740993. Write it as a text, "9007199254740993", or as a BigInt, 9007199254740993n.\nLine 2: return tools.slow({ name: id, ms: 9007199254740993 })',
+    )
+    expect(refusal.calls.map(({ tool }: any) => tool)).toEqual(['run_code'])
   })
 
   test('sees answers in one order, however often it is run, and takes effect once', async () => {
