@@ -6,7 +6,7 @@ import { RUN_OPTIONS } from '../../contract/run-options.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import { listAllTools } from '../listing.ts'
-import { readTextFile } from '../text-file.ts'
+import { readJsonFile } from '../text-file.ts'
 
 /** One of the setups that are compared: a model with a set of descriptions. */
 export interface EvalSide {
@@ -56,7 +56,7 @@ const FILE = v.record(
 export function readDescriptions(root: string, file: string): DescriptionTexts {
   let value: unknown
   try {
-    value = JSON.parse(readTextFile(resolve(root, file)))
+    value = readJsonFile(resolve(root, file))
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }

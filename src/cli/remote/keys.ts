@@ -16,7 +16,7 @@ import { isStrings, readApiKeys, SCOPES } from '../../contract/api-key.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { ConfigError } from '../../contract/vars.ts'
-import { readTextFile } from '../text-file.ts'
+import { readJsonFile } from '../text-file.ts'
 
 /** The file with the entries of `API_KEYS`: hashes of keys, never a key. */
 const FILE = 'api-keys.json'
@@ -198,7 +198,7 @@ function readEntries(root: string): readonly unknown[] {
   const path = join(root, FILE)
   if (!existsSync(path)) return []
   try {
-    const entries: unknown = JSON.parse(readTextFile(path))
+    const entries = readJsonFile(path)
     if (Array.isArray(entries)) return entries
   } catch {
     // The Failure below says so.

@@ -216,6 +216,17 @@ describe('the commands about keys', () => {
     expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
   })
 
+  test('new rounds no number of the file', async () => {
+    const key = { id: 'a', sha256: 'a'.repeat(64), tenant: 'acme', scopes: ['chat'] }
+    const file = `[${JSON.stringify(key).slice(0, -1)},"budget":{"tokens":9007199254740993,"per":"day"}}]`
+    const root = folder({ 'api-keys.json': file })
+    expect(await run(root, ['keys', 'new', 'b'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('"budget"?: { "tokens"?, "cost"?, "per": "day" or "month" }'),
+    })
+    expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
+  })
+
   test('new refuses a scope that neither edges nor the policies of the project know', async () => {
     const root = folder({ 'wrangler.toml': `name = "e"\n[vars]\nTOOL_POLICY = '{"refund":{"scopes":["billing"]}}'\n` })
     expect(await run(root, ['keys', 'new', 'app', '--scope', 'tools:raed'])).toMatchObject({
