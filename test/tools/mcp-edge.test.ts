@@ -1,14 +1,15 @@
 import { createServer, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import type { Progress, ToolOutcome } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
+import { serviceSource } from '../../src/host/source/service.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { tool } from '../fixtures/play.ts'
 import { CONTROL, toolRequest } from '../host/source/calls.ts'
-import { LIFETIME } from './mcp-server.ts'
+import { LIFETIME, McpServer } from './mcp-server.ts'
 
 const definition = {
   title: 'Weather',
@@ -109,4 +110,35 @@ describe.each([
       error: { code: 'tool_error', message: 'The mast is down.' },
     })
   })
+})
+
+test('a changed list of a server’s tools is noticed within the time that it is cached and a minute', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const far = await new McpServer().listen()
+  onTestFinished(() => far.close())
+  const toolOf = (name: string, description: string) => ({ name, description, inputSchema: { type: 'object' } })
+  far.tools = [toolOf('echo', 'Says it.'), toolOf('old', 'Is removed.')]
+  far.call = ({ name }) => ({ content: [{ type: 'text', text: `called ${name}` }] })
+  const binding = mcpService(LIFETIME, { MCP_SERVERS: [{ name: 'far', url: far.url, ttlMs: 30_000 }] })
+  const source = serviceSource({ bindings: { TOOL_MCP: binding }, offered: () => true })
+  const edge = testEdge({ setup: { tools: () => source } })
+  const offer = async () => {
+    const list = await (await edge.ask('/tools')).json<readonly ToolDefinition[]>()
+    const calls = ['old', 'more'].map(async (name) => {
+      const answer = await edge.ask(`/tools/${name}/call`, { json: { arguments: {} } })
+      return answer.status
+    })
+    return [...list.map(({ name, description }) => [name, description]), ...(await Promise.all(calls))]
+  }
+  const before = [['echo', 'Says it.'], ['old', 'Is removed.'], 200, 404]
+  // The latest that an edge can notice it: it reads the list just before the Worker of the servers reads it again.
+  await binding.describe()
+  vi.advanceTimersByTime(29_999)
+  expect(await offer()).toEqual(before)
+  far.tools = [toolOf('echo', 'Says it twice.'), toolOf('more', 'Is new.')]
+  vi.advanceTimersByTime(59_999)
+  expect(await offer()).toEqual(before)
+  vi.advanceTimersByTime(1)
+  expect(await offer()).toEqual([['echo', 'Says it twice.'], ['more', 'Is new.'], 404, 200])
 })
