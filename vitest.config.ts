@@ -24,7 +24,7 @@ const SLOW = [
   'test/security/{copies,keyed-route-cpu,large-answers}.test.ts',
   'test/upgrades/{released,rollback}.test.ts',
   'test/faults/{classes,commits,eager,kinds/kinds,short,simulation/agents}.test.ts',
-  'test/http/{budget-lease,placement}.test.ts',
+  'test/http/{budget-lease,number-doors,placement}.test.ts',
   'test/{observe/exercise,observe/reports,triggers/schedules.property,triggers/times}.test.ts',
   'test/platform/*.test.ts',
   'test/{additions,docs/code,nameable-types,contract/event,wire/tool-fields}.test.ts',

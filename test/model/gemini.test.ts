@@ -3,7 +3,13 @@ import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { gemini } from '../../src/model/gemini.ts'
 import type { ServerOptions } from '../../src/model/http-models.ts'
-import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
+import {
+  type ModelReply,
+  type ModelServer,
+  type Speech,
+  startModelServer,
+  withoutQuotes,
+} from '../fixtures/model-server.ts'
 import { playServer } from '../fixtures/play-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 import { namelessCallSuite } from '../suites/nameless-call.ts'
@@ -21,11 +27,11 @@ afterEach(async () => {
 const REASONS = { stop: 'STOP', tool_calls: 'STOP', length: 'MAX_TOKENS', content_filter: 'SAFETY' }
 
 /** An answer as Gemini streams it: words one by one, calls whole. */
-function chunksOf({ reasoning, text, calls = [], finish = 'stop', usage }: Speech): object[] {
+function chunksOf({ reasoning, text, calls = [], finish = 'stop', usage }: Speech): unknown[] {
   const parts: object[] = []
   if (reasoning) parts.push({ text: reasoning, thought: true })
   for (const word of text?.match(/\S+\s*/g) ?? []) parts.push({ text: word })
-  for (const { tool, arguments: args } of calls) parts.push({ functionCall: { name: tool, args: JSON.parse(args) } })
+  for (const { tool, arguments: args } of calls) parts.push({ functionCall: { name: tool, args } })
   const reasoningTokens = usage?.reasoningTokens ?? 0
   const usageMetadata = usage && {
     promptTokenCount: usage.inputTokens,
@@ -34,7 +40,9 @@ function chunksOf({ reasoning, text, calls = [], finish = 'stop', usage }: Speec
     thoughtsTokenCount: reasoningTokens,
   }
   return [
-    ...parts.map((part) => ({ candidates: [{ content: { role: 'model', parts: [part] }, index: 0 }] })),
+    ...parts
+      .map((part) => ({ candidates: [{ content: { role: 'model', parts: [part] }, index: 0 }] }))
+      .map((chunk) => `data: ${withoutQuotes(JSON.stringify(chunk), calls)}\n\n`),
     { candidates: [{ finishReason: REASONS[finish], index: 0 }], usageMetadata },
   ]
 }

@@ -3,7 +3,7 @@ import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/mod
 import type { Usage } from '../../src/contract/usage.ts'
 import { modelChooser } from '../../src/model/choose.ts'
 import { type AiBinding, workersAi } from '../../src/model/workers-ai.ts'
-import { chunksOf, type Speech } from '../fixtures/model-server.ts'
+import { chunksOf, type Speech, withoutQuotes } from '../fixtures/model-server.ts'
 import { modelSuite, type Scene, type Staged } from '../suites/model.ts'
 
 const NEVER = new AbortController().signal
@@ -16,12 +16,12 @@ async function gather(model: ChatModel): Promise<ModelEvent[]> {
 }
 
 /** An answer in the platform's own form: words one by one, calls whole. */
-function nativeChunks({ text, calls = [], usage }: Speech): object[] {
+function nativeChunks({ text, calls = [], usage }: Speech): (object | string)[] {
   const words = (text?.match(/\S+\s*/g) ?? []).map((response) => ({ response }))
-  const items = calls.map(({ tool, arguments: args }) => ({ name: tool, arguments: JSON.parse(args) }))
+  const items = calls.map(({ tool, arguments: args }) => ({ name: tool, arguments: args }))
   return [
     ...words,
-    ...(items.length > 0 ? [{ response: '', tool_calls: items }] : []),
+    ...(items.length > 0 ? [withoutQuotes(JSON.stringify({ response: '', tool_calls: items }), calls)] : []),
     { response: '', ...(usage && { usage: usageOf(usage) }) },
   ]
 }
@@ -37,11 +37,11 @@ function usageOf({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens
 
 /** An event stream of these chunks, which ends as the binding's do: with `[DONE]`, with an error, or not before `signal`. */
 function streamOf(
-  chunks: readonly object[],
+  chunks: readonly (object | string)[],
   end: 'done' | 'cut' | 'hang',
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  const pieces = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+  const pieces = chunks.map((chunk) => `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`)
   if (end === 'done') pieces.push('data: [DONE]\n\n')
   return new ReadableStream({
     pull: async (controller) => {
@@ -61,7 +61,7 @@ interface Binding extends AiBinding {
   readonly lastInputs: () => unknown
 }
 
-function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): Binding {
+function bindingFor(scene: Scene, chunksFor: (speech: Speech) => (object | string)[], isRaw: boolean): Binding {
   let lastInputs: unknown
   return {
     lastInputs: () => lastInputs,

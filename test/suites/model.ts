@@ -6,6 +6,7 @@ import type {
   ModelRequest,
   ResponseFormat,
 } from '../../src/contract/model.ts'
+import { changesIn, NUMBER_PARTS } from '../fixtures/json-numbers.ts'
 import type { Speech } from '../fixtures/model-server.ts'
 
 /**
@@ -151,6 +152,13 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       for (const [index, call] of CALLS.entries()) {
         const deltas = events.filter((event) => event.type === 'call.delta' && event.index === index)
         expect(deltas.map((delta) => ('arguments' in delta ? delta.arguments : '')).join('')).toBe(call.arguments)
+      }
+    })
+
+    test('changes no number in arguments', async () => {
+      for (const { numbers, list } of NUMBER_PARTS) {
+        const events = await play({ calls: [{ tool: 'clock', arguments: list }] }, (model) => gather(model))
+        expect(changesIn(callsOf(events), numbers)).toEqual([[]])
       }
     })
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message, UserContent } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
+import { changesIn, NUMBER_PARTS } from '../fixtures/json-numbers.ts'
 
 /** Calls that models made of tools that do not exist, and the name that each has in a history. */
 const NAMES = [
@@ -43,6 +44,19 @@ export function requestCodecSuite(format: string, { encode, namesOfCall, links, 
         const body = JSON.stringify(encode({ messages, tools: [] }))
         const names = [...body.matchAll(/"(?:name|toolName)":"([^"]*)"/g)].map((match) => match[1])
         expect(names).toEqual(Array.from({ length: namesOfCall }, () => name))
+      }
+    })
+
+    test('change no number in the arguments and results of a history', () => {
+      for (const { numbers, list } of NUMBER_PARTS) {
+        const messages: Message[] = [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'list', arguments: list }] },
+          { role: 'tool', callId: 'c1', tool: 'list', ok: true, content: [{ type: 'text', text: list }] },
+        ]
+        const definition = { description: 'Lists.', inputSchema: { type: 'object' }, version: '1', hash: 'h' }
+        const tools = [{ name: 'list', annotations: {}, ...definition }]
+        expect(changesIn(encode({ messages, tools }), numbers)).toEqual([[], []])
       }
     })
 

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { parseShallow } from '../../src/contract/json.ts'
 import type { Progress, ToolOutcome } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
 import { worker } from './mcp-worker.ts'
+import { changesIn, NUMBER_PARTS } from '../fixtures/json-numbers.ts'
 import { eventually } from '../fixtures/eventually.ts'
 
 const servers: McpServer[] = []
@@ -239,6 +241,23 @@ describe('a server of an older revision', () => {
     const tools = await worker(server).describe()
     const exact = { ...OBJECT, properties: { id: { type: ['integer', 'string'], enum: ['9007199254740993'] } } }
     expect(tools.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema])).toEqual([[exact, exact]])
+  })
+
+  test('gets and answers every number of 10,000', async () => {
+    for (const { numbers, list, text } of NUMBER_PARTS) {
+      const server = await start('2025-11-25')
+      server.intercept = (request, response) => {
+        if (request.method !== 'POST') return false
+        const end = response.end.bind(response)
+        response.end = ((body?: string) => end(body?.replace('"NUMBERS"', () => list))) as never
+        return false
+      }
+      server.tools = [echo]
+      server.call = () => ({ content: [{ type: 'text', text: JSON.parse(text) }], structuredContent: 'NUMBERS' })
+      const outcome = await worker(server).call('echo', parseShallow(list) as Record<string, unknown>)
+      expect(changesIn(outcome, numbers)).toEqual([[], []])
+      expect(changesIn(server.of('tools/call')[0]?.params['arguments'], numbers)).toEqual([[]])
+    }
   })
 
   test('that refuses the arguments with 400 is not asked again', async () => {

@@ -4,6 +4,7 @@ import { discordWebhooks, githubWebhooks, slackWebhooks, twilioWebhooks } from '
 import { type WebhookEvent, type WebhookRun, webhookTrigger, type WebhookTrigger } from '../../src/triggers/triggers.ts'
 import type { WebhookScheme } from '../../src/triggers/verify.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { changesIn, NUMBER_PARTS } from '../fixtures/json-numbers.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { gatedTool } from '../fixtures/gated.ts'
 import { ctx, triggeredEdge } from './triggered-edge.ts'
@@ -51,6 +52,12 @@ describe('what a body says', () => {
       small: 7,
       list: ['2512292042121000001'],
     })
+  })
+
+  test('has every number of 10,000', async () => {
+    for (const { numbers, list } of NUMBER_PARTS) {
+      expect(changesIn(await contentOf(list, 'application/json'), numbers)).toEqual([[]])
+    }
   })
 
   test('is the fields of a form, also of one with files', async () => {

@@ -3,6 +3,7 @@ import type { Opaque } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { responsesAnswers } from '../../../src/wire/provider/openai-responses/answer.ts'
+import { hostedCall } from '../../../src/wire/provider/openai-responses/request.ts'
 import { use } from '../model-events.ts'
 import { readWhole, testRecorded } from '../recorded.ts'
 
@@ -319,4 +320,10 @@ describe('a complete response', () => {
     const refusal = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
     expect(readComplete(refusal)).toEqual([error('model_not_found', 'No such model.', false)])
   })
+})
+
+test('the arguments of a tool that the provider ran keep the digits of long numbers', () => {
+  const item = { type: 'mcp_call', id: 'mcp_1', server_label: 'shop', name: 'find', output: 'found' }
+  const input = { server: 'shop', name: 'find', arguments: { id: '9007199254740993' } }
+  expect(hostedCall({ ...item, arguments: '{"id":9007199254740993}' })).toMatchObject([{ input }])
 })

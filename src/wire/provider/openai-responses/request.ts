@@ -1,4 +1,5 @@
-import { isObject, parseJson } from '../../../contract/json.ts'
+import { readExactly } from '../../../contract/exact-numbers.ts'
+import { isObject } from '../../../contract/json.ts'
 import { contentText, type Message, type Opaque, type ToolCall, type UserContent } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest, ToolChoice } from '../../../contract/model.ts'
 import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
@@ -345,7 +346,11 @@ export function hostedCall(item: Fields): readonly ModelEvent[] {
   const isFailed = status === 'failed' || status === 'incomplete' || Boolean(error)
   const use = { tool: String(type).replace(/_call$/, ''), id: textAt(item, 'id'), isFailed }
   if (type === 'mcp_call') {
-    const input = { server: item.server_label, name: item.name, arguments: parseJson(textAt(item, 'arguments')) ?? {} }
+    const input = {
+      server: item.server_label,
+      name: item.name,
+      arguments: readExactly(textAt(item, 'arguments')) ?? {},
+    }
     return [providerEvent({ ...use, input, output: textAt(item, 'output') || errorText(error) })]
   }
   if (type === 'code_interpreter_call') {

@@ -1,3 +1,4 @@
+import { readExactly } from '../../../../src/contract/exact-numbers.ts'
 import fc from 'fast-check'
 import { ANTHROPIC_DIALECT } from '../../../../src/wire/provider/dialects.ts'
 import { fitRequest } from '../../../../src/wire/provider/fit-request.ts'
@@ -15,7 +16,7 @@ import { requestCodecSuite } from '../../../suites/request-codec.ts'
 
 requestCodecSuite('Anthropic', {
   takesThinking: true,
-  encode: (request) => JSON.parse(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: 'off' })),
+  encode: (request) => readExactly(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: 'off' })),
   // The call, and the tool that stands for it where none is on offer.
   namesOfCall: 2,
   links: (url) => [
