@@ -13,9 +13,9 @@ export interface Runnable {
   readonly command: (prompt: string, turn: number) => readonly string[]
   /** The prompt that has it compact its history, or the words of the command that have it do so by itself. */
   readonly compaction?: string | readonly string[]
-  /** The command that gives it an MCP server at `$URL`, where its files cannot name the variable of the key. */
+  /** The command that gives it an MCP server at `$URL/mcp`, where its files cannot name the variable of the key. */
   readonly addServer?: readonly string[]
-  /** Beside what `edgecall connect` says. */
+  /** Beside what `edgecall connect` says, or in its place. `$URL` is the address of the edge. */
   readonly env?: Readonly<Record<string, string>>
   readonly hands: (folder: string) => Hands
 }
@@ -118,8 +118,7 @@ function patch(question: Question, lines: readonly string[]): Call {
   return nested(question, 'exec_command', { cmd: `apply_patch <<'EOF'\n${text}\nEOF` })
 }
 
-function copilot(more: Readonly<Record<string, string>>, url = (edge: string) => edge): Runnable {
-  void url
+function copilot(more: Readonly<Record<string, string>>): Runnable {
   return {
     name: 'copilot-cli',
     model: 'openai/scripted',
@@ -251,7 +250,7 @@ const cline: Runnable = {
   command: (prompt) => [...program('@cline/cli-linux-x64/bin/cline'), '--key', '$EDGECALL_KEY', prompt],
   addServer: [
     ...program('@cline/cli-linux-x64/bin/cline'),
-    ...['mcp', 'add', 'edgecall', '$URL', '--transport', 'http'],
+    ...['mcp', 'add', 'edgecall', '$URL/mcp', '--transport', 'http'],
     ...['--header', 'Authorization: Bearer $EDGECALL_KEY', '--yes'],
   ],
   hands: (project) => ({
@@ -280,6 +279,7 @@ export const ROWS = {
   'Codex, gpt-6.2-sol of its list': codex('gpt-6.2-sol'),
   'Copilot CLI, Chat Completions': copilot({}),
   'Copilot CLI, Responses': copilot({ COPILOT_PROVIDER_WIRE_API: 'responses' }),
+  'Copilot CLI, Messages': copilot({ COPILOT_PROVIDER_TYPE: 'anthropic', COPILOT_PROVIDER_BASE_URL: '$URL' }),
   opencode: opencode('opencode', 'opencode-linux-x64/bin/opencode'),
   pi,
   'Qwen Code': qwenCode,

@@ -18,12 +18,6 @@ export const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>
     compaction: { result: 'absent', why: 'It keeps the newest 20,000 tokens, so that nothing is left to compact.' },
     subagent: NO_SUBAGENTS,
   },
-  'Qwen Code': {
-    compaction: {
-      result: 'turn 2 does not show the answer',
-      why: 'After /compress in one process, the next one asks with the whole history again.',
-    },
-  },
   Continue: {
     compaction: NO_COMPACTION,
     subagent: { result: 'absent', why: 'Its subagents are a beta that a flag enables.' },

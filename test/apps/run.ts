@@ -52,9 +52,10 @@ export async function connectApplication(app: Runnable, { url, key, usesMcp }: C
     variables = { ...variables, ...JSON.parse(stdout).variables }
   }
   const values = Object.entries(variables).map(([name, value]) => [name, String(value).replace('"$EDGECALL_KEY"', key)])
-  const env = { ...base, ...Object.fromEntries(values), ...app.env }
-  const words = (all: readonly string[]) =>
-    all.map((word) => word.replace('$EDGECALL_KEY', key).replace('$URL', `${url}/mcp`))
+  const filled = (text: string): string => text.replace('$EDGECALL_KEY', key).replace('$URL', url)
+  const words = (all: readonly string[]): string[] => all.map(filled)
+  const more = Object.entries(app.env ?? {}).map(([name, value]) => [name, filled(value)])
+  const env = { ...base, ...Object.fromEntries([...values, ...more]) }
   if (usesMcp && app.addServer) await run(words(app.addServer), { cwd: project, env })
   return {
     project,

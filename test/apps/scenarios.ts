@@ -49,14 +49,15 @@ function play(parts: Readonly<Record<string, Steps>>): (question: Question) => A
   return (question) => {
     const { turns } = question
     const lastUser = turns.findLast(({ role, text }) => role === 'user' && text.trim() !== '')?.text ?? ''
-    const wantsSummary = /\b(?:summar|compact|compress|handoff)/i.test(
+    const wantsSummary = /\b(?:summar|compact|compress|handoff|state_snapshot)/i.test(
       lastUser.replaceAll(/<(system-reminder|task-notification)>[^]*?<\/\1>/g, ''),
     )
     const places = Object.keys(parts).map((marker) => ({
       marker,
       at: turns.findLastIndex(({ role, text }) => role === 'user' && text.includes(`[${marker}]`)),
     }))
-    const { marker, at } = places.reduce((a, b) => (b.at > a.at ? b : a))
+    // Prompts may share a message, after a compaction: the later one is meant.
+    const { marker, at } = places.reduce((a, b) => (b.at >= a.at ? b : a))
     if (at < 0 || (wantsSummary && !lastUser.includes(`[${marker}]`)) || question.tools.length === 0)
       return { text: `<summary>${SUMMARY}</summary>` }
     const since = turns.slice(at)
@@ -68,7 +69,7 @@ function play(parts: Readonly<Record<string, Steps>>): (question: Question) => A
   }
 }
 
-/** What the model answers when it is question for a summary or a title. */
+/** What the model answers when it is asked for a summary or a title. */
 const SUMMARY = 'The blue lighthouse stands at 7 fathoms.'
 
 const says = (text: string): Answer => ({ reasoning: 'That is all.', text })
