@@ -15,6 +15,8 @@ export interface Runnable {
   readonly compaction?: string | readonly string[]
   /** The command that gives it an MCP server at `$URL/mcp`, where its files cannot name the variable of the key. */
   readonly addServer?: readonly string[]
+  /** A file of the home folder that is written in place of the one of `edgecall connect`, with `$URL` as in `env`. */
+  readonly file?: { readonly path: string; readonly text: string }
   /** Beside what `edgecall connect` says, or in its place. `$URL` is the address of the edge. */
   readonly env?: Readonly<Record<string, string>>
   readonly hands: (folder: string) => Hands
@@ -244,28 +246,31 @@ const continueCli: Runnable = {
   }),
 }
 
-const cline: Runnable = {
-  name: 'cline',
-  model: 'openai/scripted',
-  command: (prompt) => [...program('@cline/cli-linux-x64/bin/cline'), '--key', '$EDGECALL_KEY', prompt],
-  addServer: [
-    ...program('@cline/cli-linux-x64/bin/cline'),
-    ...['mcp', 'add', 'edgecall', '$URL/mcp', '--transport', 'http'],
-    ...['--header', 'Authorization: Bearer $EDGECALL_KEY', '--yes'],
-  ],
-  hands: (project) => ({
-    write: (path, text) => ({
-      tool: 'editor',
-      arguments: { command: 'create', path: join(project, path), file_text: text, new_text: text },
+function cline(file?: Runnable['file']): Runnable {
+  return {
+    name: 'cline',
+    model: 'openai/scripted',
+    command: (prompt) => [...program('@cline/cli-linux-x64/bin/cline'), '--key', '$EDGECALL_KEY', prompt],
+    ...(file && { file }),
+    addServer: [
+      ...program('@cline/cli-linux-x64/bin/cline'),
+      ...['mcp', 'add', 'edgecall', '$URL/mcp', '--transport', 'http'],
+      ...['--header', 'Authorization: Bearer $EDGECALL_KEY', '--yes'],
+    ],
+    hands: (project) => ({
+      write: (path, text) => ({
+        tool: 'editor',
+        arguments: { command: 'create', path: join(project, path), file_text: text, new_text: text },
+      }),
+      edit: ({ path, from, to }) => ({
+        tool: 'editor',
+        arguments: { command: 'str_replace', path: join(project, path), old_text: from, new_text: to },
+      }),
+      shell: (command) => ({ tool: 'run_commands', arguments: { commands: [command] } }),
+      agent: (prompt) => [() => ({ tool: 'spawn_agent', arguments: { systemPrompt: 'You count.', task: prompt } })],
+      mcp: (tool, args) => ({ tool: `edgecall__${tool}`, arguments: args }),
     }),
-    edit: ({ path, from, to }) => ({
-      tool: 'editor',
-      arguments: { command: 'str_replace', path: join(project, path), old_text: from, new_text: to },
-    }),
-    shell: (command) => ({ tool: 'run_commands', arguments: { commands: [command] } }),
-    agent: (prompt) => [() => ({ tool: 'spawn_agent', arguments: { systemPrompt: 'You count.', task: prompt } })],
-    mcp: (tool, args) => ({ tool: `edgecall__${tool}`, arguments: args }),
-  }),
+  }
 }
 
 /** The rows of the table. */
@@ -285,5 +290,20 @@ export const ROWS = {
   'Qwen Code': qwenCode,
   Continue: continueCli,
   Kilo: opencode('kilo', '@kilocode/cli-linux-x64/bin/kilo'),
-  Cline: cline,
+  'Cline, OpenAI provider': cline(),
+  'Cline, Anthropic provider': cline({
+    path: '.cline/data/settings/providers.json',
+    text: JSON.stringify({
+      version: 1,
+      lastUsedProvider: 'anthropic',
+      modes: {},
+      providers: {
+        anthropic: {
+          settings: { provider: 'anthropic', model: 'openai/scripted', baseUrl: '$URL/v1' },
+          updatedAt: '2026-01-01T00:00:00.000Z',
+          tokenSource: 'manual',
+        },
+      },
+    }),
+  }),
 } satisfies Readonly<Record<string, Runnable>>

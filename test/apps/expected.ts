@@ -10,6 +10,11 @@ const NO_COMPACTION: Expected = {
   why: 'It compacts only what fills the window, or in its screen; no command has it do so.',
 }
 
+const CLINE: Readonly<Record<string, Expected>> = {
+  compaction: NO_COMPACTION,
+  task: { result: 'turn 2 does not show the answer', why: 'It continues a session only in its screen, on a terminal.' },
+}
+
 /** The cells that are not `right`, by row and scenario, each with the reason. */
 export const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   opencode: { compaction: NO_COMPACTION },
@@ -22,8 +27,6 @@ export const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>
     compaction: NO_COMPACTION,
     subagent: { result: 'absent', why: 'Its subagents are a beta that a flag enables.' },
   },
-  Cline: {
-    compaction: NO_COMPACTION,
-    task: { result: 'turn 2 does not show the answer', why: 'It continues only a session whose id the command has.' },
-  },
+  'Cline, OpenAI provider': CLINE,
+  'Cline, Anthropic provider': CLINE,
 }

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -56,6 +56,7 @@ export async function connectApplication(app: Runnable, { url, key, usesMcp }: C
   const words = (all: readonly string[]): string[] => all.map(filled)
   const more = Object.entries(app.env ?? {}).map(([name, value]) => [name, filled(value)])
   const env = { ...base, ...Object.fromEntries([...values, ...more]) }
+  if (app.file) writeFileSync(join(home, app.file.path), filled(app.file.text))
   if (usesMcp && app.addServer) await run(words(app.addServer), { cwd: project, env })
   return {
     project,
