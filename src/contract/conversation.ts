@@ -331,14 +331,15 @@ export interface ConversationService {
   /** Returns a run as it stands, with the key of its caller and what that has sent last; with a part of it, if asked. */
   callerRun(runId: string, part?: 'messages' | 'input'): Promise<Reply<CallerRun>>
   /**
-   * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. `news`:
-   * which news are wanted; others are left out where that saves work. Default: all. `isOver`: the run has ended, and has no
-   * event after that.
+   * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or, unless `waits`,
+   * waits for others. `news`: which news are wanted; others are left out where that saves work. Default: all. `isOver`: the
+   * run has ended, and has no event after that.
    */
   events(
     runId: string,
     after: number,
     news?: NewsFilter,
+    waits?: boolean,
   ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array>; readonly isOver?: boolean }>>
   /** Builds the last request of a step again. */
   stepRequest(runId: string, step: number): Promise<Reply<{ readonly request: StepRequest }>>

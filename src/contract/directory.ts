@@ -43,9 +43,10 @@ export interface DirectoryService {
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
   /**
    * Takes the answer to a question that was asked outside of a conversation: it counts for one call. Returns undefined to
-   * the first who does, and what is known of the call to all others, up to a time in epoch milliseconds.
+   * the first who does, and what is known of the call to all others, up to a time in epoch milliseconds. `reply`: what the
+   * others are told from the start.
    */
-  takeAnswer(question: string, until: number): Promise<TakenAnswer | undefined>
+  takeAnswer(question: string, until: number, reply?: string): Promise<TakenAnswer | undefined>
   /** Stores what the call was answered with. */
   settleAnswer(question: string, reply: string): Promise<void>
 }

@@ -72,8 +72,8 @@ export class Directory extends DurableObject implements DirectoryService {
     return request ? { ...totals, lease: this.#leases.draw(id, request, totals, Date.now()) } : totals
   }
 
-  async takeAnswer(question: string, until: number): Promise<TakenAnswer | undefined> {
-    return this.#answers.take(question, until, Date.now())
+  async takeAnswer(question: string, until: number, reply?: string): Promise<TakenAnswer | undefined> {
+    return this.#answers.take({ question, until, reply }, Date.now())
   }
 
   async settleAnswer(question: string, reply: string): Promise<void> {

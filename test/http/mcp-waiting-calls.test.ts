@@ -3,7 +3,8 @@ import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { bearer, keyName } from '../fixtures/keys.ts'
 import { tool } from '../fixtures/play.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { edgeWith } from './older-mcp-client.ts'
+import { settle } from '../fixtures/settle.ts'
+import { edgeWith, messagesOf } from './older-mcp-client.ts'
 
 const text = (words: string) => [{ type: 'text' as const, text: words }]
 const FORMS = { elicitation: {} }
@@ -145,6 +146,98 @@ describe('a client of 2025-11-25 that has declared elicitation', () => {
     const result = { content: text('paid {"n":1}{}') }
     expect(await Promise.all(streams.map(play))).toEqual([result, result])
     expect(payments).toEqual([{ n: 1 }, { n: 1 }])
+  })
+})
+
+describe('a client that has lost the stream of its call', () => {
+  const paid = { jsonrpc: '2.0', id: 1, result: { content: text('paid {"n":1}{}') } }
+  const accept = (id: string) => ({ id, result: { action: 'accept', content: {} } })
+
+  async function losing() {
+    const { pay, payments } = payer()
+    const { edge, connect, approvals } = edgeWith([pay])
+    const client = await connect(FORMS)
+    const first = await client.start('pay', { n: 1 })
+    const question = await first.next()
+    await first.leave()
+    const [, token = ''] = /^(.*)\.\d+$/.exec(first.lastId()) ?? []
+    return { edge, connect, approvals, client, question, payments, lastId: first.lastId(), atStart: `${token}.0` }
+  }
+
+  test('is not asked again, and gets the result of the one call', async () => {
+    const { client, question, payments, lastId } = await losing()
+    const stream = messagesOf(await client.goOn(lastId))
+    await settle()
+    expect((await client.send(accept(question.id))).status).toBe(202)
+    expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id } })
+    expect(await stream.next()).toEqual(paid)
+    expect(await stream.next()).toBeUndefined()
+    expect(payments).toEqual([{ n: 1 }])
+  })
+
+  test('is asked, if it was lost before the question', async () => {
+    const { client, question, payments, atStart } = await losing()
+    const stream = messagesOf(await client.goOn(atStart))
+    expect(await stream.next()).toEqual(question)
+    await client.send(accept(question.id))
+    await stream.next()
+    expect(await stream.next()).toEqual(paid)
+    expect(payments).toEqual([{ n: 1 }])
+  })
+
+  test('gets the result that came meanwhile, as often as it loses it, and the next call is another one', async () => {
+    const { client, question, payments, lastId } = await losing()
+    await client.send(accept(question.id))
+    await eventually(() => expect(payments).toEqual([{ n: 1 }]))
+    for (let times = 0; times < 3; times++) expect(await messagesOf(await client.goOn(lastId)).next()).toEqual(paid)
+    const next = await client.start('pay', { n: 1 }, 2)
+    expect(await next.next()).toMatchObject({ method: 'elicitation/create' })
+    await next.leave()
+    expect(payments).toEqual([{ n: 1 }])
+  })
+
+  test('gets no result of a request that it has cancelled: that is left to the next call', async () => {
+    const { client, question, payments, lastId } = await losing()
+    await client.send({ method: 'notifications/cancelled', params: { requestId: 1 } })
+    await client.send(accept(question.id))
+    await eventually(() => expect(payments).toEqual([{ n: 1 }]))
+    expect(await messagesOf(await client.goOn(lastId)).next()).toMatchObject({ id: 1, result: { isError: true } })
+    expect(await (await client.start('pay', { n: 1 }, 2)).next()).toEqual({ ...paid, id: 2 })
+  })
+
+  test('is refused with an event of another session or key, or of none', async () => {
+    const { client, connect, lastId, atStart } = await losing()
+    const others = await Promise.all([connect(FORMS), connect(FORMS, 'colleague'), connect({})])
+    const changed = lastId.replace(/.\./, (end) => (end === 'A.' ? 'B.' : 'A.'))
+    const responses = await Promise.all([
+      ...others.map((other) => other.goOn(lastId)),
+      ...[changed, `${atStart}x`, '7', ''].map((id) => client.goOn(id)),
+    ])
+    const message = 'This session has no stream with this event: call the tool again.'
+    for (const response of responses) {
+      expect([response.status, await response.json()]).toEqual([
+        400,
+        { jsonrpc: '2.0', error: { code: -32_600, message } },
+      ])
+    }
+  })
+
+  test('costs no requests while it waits', async () => {
+    const { edge, client, question, lastId } = await losing()
+    await settle()
+    const [object] = edge.objects.values()
+    const reads = (['events', 'record', 'runs', 'approval'] as const).map((name) => vi.spyOn(object!, name))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'Date'] })
+    try {
+      const stream = messagesOf(await client.goOn(lastId))
+      await settle()
+      await vi.advanceTimersByTimeAsync(300_000)
+      expect(reads.map(({ mock }) => mock.calls.length)).toEqual([1, 0, 0, 1])
+      expect((await client.send(accept(question.id))).status).toBe(202)
+      expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled' })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
 

@@ -27,7 +27,12 @@ export function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> =
       messagesOf(await send({ id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }))
     /** Calls a tool as a client that is asked nothing does. */
     const call = async (name: string, args: object = {}) => (await start(name, args)).next()
-    return { session, send, start, call }
+    /** Continues a stream that was lost. */
+    const goOn = (lastId: string) =>
+      edge.fetch('/mcp', {
+        headers: { accept: 'text/event-stream', ...bearer(key), ...headers, 'last-event-id': lastId },
+      })
+    return { session, send, start, call, goOn }
   }
   /** The calls that wait for a person, once there are so many: lists are told of them a moment later. */
   const approvals = (key = 'person', count = 1): Promise<Record<string, any>[]> =>
@@ -42,11 +47,19 @@ export function edgeWith(tools: readonly Tool[], vars: Record<string, unknown> =
   return { edge, connect, approvals, decide }
 }
 
-/** Reads the messages of a response one by one; comments are left out. */
-export function messagesOf(response: Response): { next(): Promise<any>; leave(): Promise<void> } {
+/** The messages of a response, one by one; comments and events without data are left out. */
+interface Messages {
+  next(): Promise<any>
+  leave(): Promise<void>
+  /** The id of the last event so far; '' if there was none. */
+  lastId(): string
+}
+
+export function messagesOf(response: Response): Messages {
   if (response.headers.get('content-type')?.includes('json')) {
-    return { next: () => response.json(), leave: async () => {} }
+    return { next: () => response.json(), leave: async () => {}, lastId: () => '' }
   }
+  let lastId = ''
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let buffer = ''
   return {
@@ -55,7 +68,10 @@ export function messagesOf(response: Response): { next(): Promise<any>; leave():
         const end = buffer.indexOf('\n\n')
         const frame = buffer.slice(0, Math.max(end, 0))
         buffer = end < 0 ? buffer : buffer.slice(end + 2)
-        if (frame.startsWith('data: ')) return JSON.parse(frame.slice('data: '.length)) as unknown
+        const [, id = lastId] = /^id: (.*)$/m.exec(frame) ?? []
+        const [, data] = /^data: (.*)$/m.exec(frame) ?? []
+        lastId = id
+        if (data !== undefined) return JSON.parse(data) as unknown
         if (end >= 0) continue
         const { value, done } = await reader.read()
         if (done) return undefined
@@ -63,5 +79,6 @@ export function messagesOf(response: Response): { next(): Promise<any>; leave():
       }
     },
     leave: () => reader.cancel(),
+    lastId: () => lastId,
   }
 }

@@ -213,7 +213,11 @@ export const CLIENT_ROUTES: Routes = {
       summary: 'Listen for notifications of the MCP server',
       description: 'The stream has `notifications/tools/list_changed` whenever the tools change.',
       scope: 'tools:read',
-      answers: { 200: { says: 'The notifications as they happen.', events: 'McpMessage' } },
+      headers: {
+        'Last-Event-ID': 'Continue the stream of a call after this event. Only what waits for a person has ids.',
+      },
+      answers: { 200: { says: 'The notifications as they happen, or the rest of the stream.', events: 'McpMessage' } },
+      errors: { 400: 'This session has no stream with this event.' },
     },
     post: {
       tag: 'Clients',

@@ -27,6 +27,8 @@ export interface ReaderOptions {
   readonly isCurrent: boolean
   readonly isEnded: boolean
   readonly news?: NewsFilter | undefined
+  /** Whether the stream stays open while the run waits for others. Default: no. */
+  readonly waits?: boolean | undefined
 }
 
 interface Reader {
@@ -35,6 +37,7 @@ interface Reader {
   readonly controller: ReadableByteStreamController
   readonly heartbeat: ReturnType<typeof setInterval>
   readonly news: NewsFilter
+  readonly waits: boolean
   /** Queues the pending frames as one chunk, once the burst is over that they came in. */
   readonly flushSoon: () => void
   /** Frames that are not queued yet. */
@@ -66,7 +69,7 @@ export class Readers {
    * only `news`.
    */
   open(run: string, source: FrameSource, options: ReaderOptions): ReadableStream<Uint8Array> {
-    const { after, isCurrent, isEnded, news = 'all' } = options
+    const { after, isCurrent, isEnded, news = 'all', waits = false } = options
     let reader: Reader | undefined
     return new ReadableStream(
       {
@@ -79,6 +82,7 @@ export class Readers {
             controller,
             heartbeat,
             news,
+            waits,
             flushSoon: burst(() => reader && this.#flush(reader)),
             pending: '',
             cursor: after,
@@ -117,10 +121,10 @@ export class Readers {
     }
   }
 
-  /** Ends the streams of a run, each once its reader has all events so far. */
-  close(run: string): void {
+  /** Ends the streams of a run, each once its reader has all events so far. `isWaiting`: those that outlast a wait stay open. */
+  close(run: string, isWaiting = false): void {
     for (const reader of this.#readers) {
-      if (reader.run !== run) continue
+      if (reader.run !== run || (isWaiting && reader.waits)) continue
       reader.isEnded = true
       if (reader.live) this.#finish(reader)
     }

@@ -91,26 +91,28 @@ export class RunReader {
 
   /** Streams the events of a run after a number, and tells whether it has ended without any. */
   events(
-    ...[id, after, news]: Parameters<ConversationService['events']>
+    ...[id, after, news, waits]: Parameters<ConversationService['events']>
   ): Awaited<ReturnType<ConversationService['events']>> {
     const { runs } = this.#ports.store
     const row = runs.row(id)
     if (!row) return UNKNOWN_RUN
     const isOver = isTerminal(row.status) && after === runs.lastNumber(id)
-    const stream = this.follow(id, after, news)
+    const stream = this.follow(id, after, news, waits)
     return stream ? { ok: true, stream, isOver } : refusalOf('bad_event_id', 'This run has no event with this id.')
   }
 
   /**
-   * Streams the frames of a run after a number: past ones, then new ones until the run ends or waits. Returns undefined
-   * if the run has no event of that number yet. `news`: which news to stream; past news are all streamed.
+   * Streams the frames of a run after a number: past ones, then new ones until the run ends or, unless `waits`, waits.
+   * Returns undefined if the run has no event of that number yet. `news`: which news to stream; past news are all streamed.
    */
-  follow(id: string, after: number, news?: NewsFilter): ReadableStream<Uint8Array> | undefined {
+  follow(id: string, after: number, news?: NewsFilter, waits?: boolean): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
     const last = runs.inMemory(id)?.journal.last ?? store.runs.lastNumber(id)
     if (after > last) return undefined
     const read = (from: number) => runs.inMemory(id)?.journal.read(from) ?? replayFrames(store, id, from)
-    return readers.open(id, { read }, { after, isCurrent: after === last, isEnded: this.#isAtRest(id), news })
+    const row = store.runs.row(id)
+    const isEnded = waits ? row === undefined || isTerminal(row.status) : this.#isAtRest(id)
+    return readers.open(id, { read }, { after, isCurrent: after === last, isEnded, news, waits })
   }
 
   /** Ends all streams, and all waiting for records, because the conversation is gone. */

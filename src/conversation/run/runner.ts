@@ -343,7 +343,7 @@ export class Runner {
     if (isWaiting(open) && !isAtRest(open)) return
     waiters.tell(id, recordOf(open.state))
     if (open.state.finished) this.runs.drop(open)
-    readers.close(id)
+    readers.close(id, !open.state.finished)
     if (open.state.finished) this.#pump()
   }
 

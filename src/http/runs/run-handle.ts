@@ -5,7 +5,7 @@ import type { ReportedRun, ReportBatch } from '../../contract/report.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { pause } from '../../contract/time-limit.ts'
+import { pause, within } from '../../contract/time-limit.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { conversationStubOfRun, LOST_CODE, type RunLocation } from './conversation-stub.ts'
@@ -48,6 +48,8 @@ interface Connection {
   readonly stream?: ReadableStream<Uint8Array> | undefined
   /** The news in that stream. */
   readonly news?: NewsFilter | undefined
+  /** Whether `follow` continues while the run waits for others. Default: no. */
+  readonly waits?: boolean
 }
 
 /**
@@ -58,7 +60,7 @@ interface Connection {
 export function storedRunHandle(
   context: EdgeContext,
   { after, ...location }: RunLocation & { readonly after: number },
-  { stub = conversationStubOfRun(context, location), stream: firstStream, news: newsOfFirst }: Connection = {},
+  { stub = conversationStubOfRun(context, location), stream: firstStream, news: newsOfFirst, waits }: Connection = {},
 ): RunHandle {
   const { runId } = location
   let isDisconnected = false
@@ -91,8 +93,10 @@ export function storedRunHandle(
     follow: (onEvent, news) =>
       retryOnLoss(async () => {
         if (isDisconnected) return
-        const stream = takeFirst(news ?? 'all') ?? unwrapReply(await stub.events(runId, after, news)).stream
+        const stream = takeFirst(news ?? 'all') ?? unwrapReply(await stub.events(runId, after, news, waits)).stream
         for await (const events of decodeBatches(stream)) {
+          // A sign of life comes as no events.
+          if (isDisconnected) return
           for (const event of events) {
             const wait = onEvent(event)
             after = event.seq
@@ -110,6 +114,49 @@ export function storedRunHandle(
       isDisconnected = true
     },
   }
+}
+
+/** How soon a run is followed again after its object dropped it, in milliseconds. */
+const AFTER_DROP_MS = 500
+
+/**
+ * Follows a stored run through all its waits until it has ended, the signal aborts, or `ms` milliseconds have passed. No
+ * request is made meanwhile: its object tells.
+ */
+export async function followToEnd(
+  context: EdgeContext,
+  location: RunLocation,
+  { ms, signal, news, onEvent = () => {} }: FollowOptions,
+): Promise<void> {
+  if (signal.aborted) return
+  const handle = storedRunHandle(context, { ...location, after: 0 }, { waits: true })
+  const departure = Promise.withResolvers<void>()
+  let isOver = false
+  const leave = () => {
+    isOver = true
+    departure.resolve()
+  }
+  signal.addEventListener('abort', leave)
+  const follow = async () => {
+    for (;;) {
+      await handle.follow((event) => {
+        if (event.type === 'run.finished') isOver = true
+        return onEvent(event)
+      }, news)
+      if (isOver) return
+      await pause(AFTER_DROP_MS)
+    }
+  }
+  await within(ms, Promise.race([follow(), departure.promise]), undefined).finally(leave)
+  signal.removeEventListener('abort', leave)
+  handle.disconnect()
+}
+
+interface FollowOptions {
+  readonly ms: number
+  readonly signal: AbortSignal
+  readonly news: NewsFilter
+  readonly onEvent?: (event: RunEvent) => void | Promise<void>
 }
 
 /** Makes the handle of a stored run cancel it if the caller disconnects before the run has ended or waits. */

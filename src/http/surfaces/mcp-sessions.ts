@@ -1,6 +1,7 @@
 import { newId } from '../../contract/id.ts'
 import type { InputRequest } from '../../contract/input.ts'
 import { isObject } from '../../contract/json.ts'
+import type { TakenAnswer } from '../../contract/directory.ts'
 import type { CallAnswer, PendingApproval } from '../../contract/conversation.ts'
 import { readToken, type Signer, signToken } from '../../contract/signer.ts'
 import type { Caller } from '../../contract/tool.ts'
@@ -63,7 +64,7 @@ function sessionOf({ headers }: Request): McpSession | undefined {
  */
 export function askingSession(
   { setup, caller, request }: RequestContext,
-  { modern }: McpMessage,
+  { modern }: Pick<McpMessage, 'modern'>,
 ): McpSession | undefined {
   const mayAnswer = caller.scopes.includes('approve') && !setup.config.fourEyes && setup.questionSigner !== undefined
   const takesEvents = request.headers.get('accept')?.includes('text/event-stream') === true
@@ -152,17 +153,17 @@ function isSameWait({ expires, input }: PendingApproval, { expires: expected, as
 const REQUEST_MS = 3_600_000
 
 /**
- * Ends a request of a session, once: by its answer, or because the client does not wait for that any more. Returns whether
- * it had not ended before.
+ * Ends a request of a session, once: by the `result` of a call, or because the client does not wait for that any more.
+ * Returns how it had ended before: by a result, or without; undefined if it had not.
  */
 export async function endRequest(
   { setup, caller }: EdgeContext,
   { id }: McpSession,
   request: unknown,
-): Promise<boolean> {
+  result?: string,
+): Promise<TakenAnswer | undefined> {
   const directory = setup.directories.getByName(caller.tenant)
-  const name = `request ${id} ${JSON.stringify(request)}`
-  return (await directory.takeAnswer(name, Date.now() + REQUEST_MS)) === undefined
+  return directory.takeAnswer(`request ${id} ${JSON.stringify(request)}`, Date.now() + REQUEST_MS, result)
 }
 
 /** Takes a notification: that a request is cancelled, so that its answer is left to the next call; others change nothing. */

@@ -8,7 +8,6 @@ import { idIn } from '../../contract/placement.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Tool, ToolFailure } from '../../contract/tool.ts'
 import { truncateOutcome } from '../../host/truncate.ts'
-import { pause } from '../../contract/time-limit.ts'
 import { type CallRecord, isTerminal, type RunRecord } from '../../contract/run.ts'
 import {
   INVALID_PARAMS,
@@ -35,7 +34,7 @@ import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { signAnswer } from '../runs/continue-run.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { prepareRun } from '../runs/prepare-run.ts'
-import type { RunHandle } from '../runs/run-handle.ts'
+import { followToEnd, type RunHandle } from '../runs/run-handle.ts'
 import { startInConversation } from '../runs/start-run.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { approvalOf, mayApprove } from './mcp-questions.ts'
@@ -229,21 +228,21 @@ function nameOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf('.'))
 }
 
-/** How long `tasks/result` waits for the end of a task, and how often it looks, in milliseconds. */
+/** How long `tasks/result` waits for the end of a task, in milliseconds. */
 const MOST_WAIT_MS = 600_000
-const LOOK_MS = 500
 
 /** `tasks/result` of 2025-11-25: the result of the call, as soon as there is one. */
 async function resultOfTask(task: McpTask, context: RequestContext, message: McpMessage): Promise<object> {
-  const until = Date.now() + MOST_WAIT_MS
+  const { id, record } = task
   let current: McpTask | McpFault = task
-  while (!isFault(current) && !isTerminal(current.record.status)) {
-    if (Date.now() > until) return mcpFault(INVALID_PARAMS, 'The task has no result yet: ask again.')
-    await pause(LOOK_MS, context.request.signal)
-    context.request.signal.throwIfAborted()
-    current = await readTask(task.id, context, { message, needsResult: true })
+  if (!isTerminal(record.status)) {
+    const { signal } = context.request
+    await followToEnd(context, { runId: record.id, conversation: id }, { ms: MOST_WAIT_MS, signal, news: 'end' })
+    signal.throwIfAborted()
+    current = await readTask(id, context, { message, needsResult: true })
   }
   if (isFault(current)) return current
+  if (!isTerminal(current.record.status)) return mcpFault(INVALID_PARAMS, 'The task has no result yet: ask again.')
   return statusOf(current) === 'completed'
     ? toTaskResult(current, false)
     : { status: 200, error: faultOf(current.record) }

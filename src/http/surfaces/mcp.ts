@@ -18,7 +18,7 @@ import { answerCall, askableMethods, mayApprove, performOnce, readAnswers } from
 import { answerRelay, mcpTools, relayCapabilities } from './mcp-relay.ts'
 import { askingSession, ASK_PERSON, openSession, SESSION, takeNotice, takeReply } from './mcp-sessions.ts'
 import { answerTask, startTask } from './mcp-tasks.ts'
-import { callByRun, type CallStream, questionFor } from './mcp-waiting-calls.ts'
+import { callByRun, type CallStream, pickUpCall, questionFor, readLostStream } from './mcp-waiting-calls.ts'
 import { toolPage } from './tools/find-tool.ts'
 import {
   HEADER_MISMATCH,
@@ -105,9 +105,11 @@ app.post('/', async (c) => {
   return reply(message, payload, session === undefined ? {} : { [SESSION]: session })
 })
 
-/** The stream on which clients of older revisions are notified of changes. */
-app.get('/', (c) => {
+/** The stream on which clients of older revisions are notified of changes, or that of a call which they have lost. */
+app.get('/', async (c) => {
   if (!c.req.header('accept')?.includes('text/event-stream')) return c.body(null, 405, { allow: 'GET, POST' })
+  const lastId = c.req.header('last-event-id')
+  if (lastId !== undefined) return continueStream(lastId, requestContext(c))
   return streamMessages(c.req.raw.signal, (signal, send) =>
     watchTools(c.env, signal, { onChange: () => send(toNotice(TOOLS_CHANGED)), isAlive: () => send() }),
   )
@@ -245,13 +247,30 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   return streamMessages(context.request.signal, async (signal, send) => {
     const noticeOf = progressNotices(progressToken)
     const progress = progressToken === undefined ? undefined : (news: Progress) => send(noticeOf(news))
-    const stream = session && { session, send, signal, progress }
-    const payload = perform({ signal, stream, ...(progress && { progress }) }).catch((error: unknown) => {
-      // The status of the response was sent.
-      if (error instanceof Problem) return faultOf(error.details)
-      throw error
-    })
+    const stream = session && { session, send, signal, progressToken }
+    const payload = perform({ signal, stream, ...(progress && { progress }) }).catch(faultInStream)
     send(toMessage(message, await payload))
+  })
+}
+
+/** The status of the response was sent. */
+function faultInStream(error: unknown): McpFault {
+  if (error instanceof Problem) return faultOf(error.details)
+  throw error
+}
+
+/** Continues the stream of a call, after the event that its client has got last. */
+async function continueStream(lastId: string, context: RequestContext): Promise<Response> {
+  const session = askingSession(context, { modern: false })
+  const lost = session && (await readLostStream(context, session, lastId))
+  if (!lost) {
+    const message = 'This session has no stream with this event: call the tool again.'
+    throw new Problem({ status: 400, code: 'bad_event_id', message })
+  }
+  const { request: id, progressToken } = lost
+  return streamMessages(context.request.signal, async (signal, send) => {
+    const payload = pickUpCall(lost, context, { session, send, signal, progressToken }).catch(faultInStream)
+    send(toMessage({ id, modern: false }, await payload))
   })
 }
 
@@ -283,21 +302,22 @@ function reply(message: Partial<McpMessage>, payload: object, headers: Record<st
 }
 
 /**
- * Streams the messages that `work` sends; without one, a comment that keeps the stream alive. Its signal aborts with
- * that of the request, or when the reader leaves.
+ * Streams the messages that `work` sends, with their ids; without either, a comment that keeps the stream alive. Its
+ * signal aborts with that of the request, or when the reader leaves.
  */
 function streamMessages(
   requestSignal: AbortSignal,
-  work: (signal: AbortSignal, send: (message?: object) => void) => Promise<void>,
+  work: (signal: AbortSignal, send: (message?: object, id?: string) => void) => Promise<void>,
 ): Response {
   const bytes = new TextEncoder()
   const disconnection = new AbortController()
   const ended = Promise.withResolvers<void>()
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
-      const send = (message?: object) => {
+      const send = (message?: object, id?: string) => {
         if (disconnection.signal.aborted) return
-        controller.enqueue(bytes.encode(message ? encodeData(message) : ': alive\n\n'))
+        const data = message ? encodeData(message) : id === undefined ? ': alive\n\n' : 'data:\n\n'
+        controller.enqueue(bytes.encode(id === undefined ? data : `id: ${id}\n${data}`))
       }
       work(AbortSignal.any([requestSignal, disconnection.signal]), send)
         .then(
