@@ -27,7 +27,7 @@ const NO_CODES = new Set(
   code_execution file_search input_tokens tool_uses web_fetch number go_ahead server_label web_search frequency_penalty parallel_tool_calls presence_penalty reasoning_effort service_tier top_k top_p
   tool_choice tool_search tools trim_end trim_start untrusted_data confirm content disallow_importable_env max_completion_tokens multiple_of
   max_tokens no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code automatic_message invalid_message sender_not_allowed
-  sender_not_authenticated too_many_attachments webhook cache_write tenants invalid_token invalid_grant temporarily_unavailable redirect_uri resource_metadata mcp_approval_response mistral_ai moonshot_ai too_many_parts tool_call tool_call_response x_ai ssl_check block_actions plain_text team_id clear_at_least clear_thinking_20251015 cleared_input_tokens thinking_turns`.split(
+  sender_not_authenticated too_many_attachments webhook cache_write tenants invalid_token invalid_grant temporarily_unavailable redirect_uri resource_metadata mcp_approval_response mistral_ai moonshot_ai too_many_parts tool_call tool_call_response x_ai ssl_check block_actions plain_text team_id clear_at_least clear_thinking_20251015 cleared_input_tokens thinking_turns honoured`.split(
     /\s+/,
   ),
 )

@@ -10,6 +10,12 @@ import {
   TOOL_MEMBERS,
 } from '../../wire/client/openai-chat/nested-members.ts'
 import { RESPONSES_MEMBERS } from '../../wire/client/openai-responses/members.ts'
+import {
+  CALLER_TOOL_MEMBERS,
+  INPUT_PART_MEMBERS,
+  ITEM_MEMBERS,
+  RESPONSES_PARTS,
+} from '../../wire/client/openai-responses/nested-members.ts'
 import { markdownTable } from './table.ts'
 
 const HANDLINGS: readonly Handling[] = ['honoured', 'forwarded', 'vendor', 'telemetry', 'ignored', 'refused']
@@ -71,6 +77,7 @@ export function memberPages(): Readonly<Record<string, string>> {
     section('`POST /v1/chat/completions`', CHAT_MEMBERS),
     withinMembers([MESSAGE_MEMBERS, CONTENT_MEMBERS, CALL_MEMBERS, TOOL_MEMBERS, CHAT_PARTS]),
     section('`POST /v1/responses`', RESPONSES_MEMBERS),
+    withinMembers([ITEM_MEMBERS, INPUT_PART_MEMBERS, CALLER_TOOL_MEMBERS, RESPONSES_PARTS]),
     section('`POST /v1/messages`', MESSAGES_MEMBERS),
     `${withinMembers([PART_MEMBERS, BLOCK_MEMBERS])}\nFiles by \`file_id\` are refused. Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`,
   ]

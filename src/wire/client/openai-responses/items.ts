@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type UserContent,
 } from '../../../contract/message.ts'
+import { formatMembers, optionalText } from '../openai-chat/request.ts'
 import { foundLine } from '../../../contract/found-tools.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf, resultAnswer } from '../request.ts'
@@ -35,17 +36,23 @@ const refusalPart = v.pipe(
   v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
 )
 
+/** A file that OpenAI’s server has. */
+const fileId = v.nullish(
+  v.custom<undefined>(() => false, 'names a file that this edge has not: send its content or its URL.'),
+)
+
 const content = textOr(
   v.variant('type', [
     textPart,
     refusalPart,
     v.pipe(
-      v.object({ type: v.literal('input_image'), image_url: fileUrl('image/*') }),
+      v.object({ type: v.literal('input_image'), file_id: fileId, image_url: fileUrl('image/*') }),
       v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
     ),
     v.pipe(
       v.object({
         type: v.literal('input_file'),
+        file_id: fileId,
         file_data: v.nullish(fileUrl(ANY)),
         file_url: v.nullish(fileUrl(ANY)),
       }),
@@ -185,10 +192,17 @@ export function toolsInItem(item: Item): readonly ResponsesTool[] {
   return 'tools' in item ? item.tools : []
 }
 
+const format = v.variant('type', [
+  v.object({ type: v.picklist(['text', 'json_object']) }),
+  v.object({ type: v.literal('json_schema'), ...formatMembers }),
+])
+
+export const textSettings = v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText }))
+
 export const inputItem = v.pipe(
   plainObject,
-  // The type of a message is optional.
-  v.transform((item) => ({ type: 'message', ...item })),
+  // The type of a message, and that of a reference, is optional.
+  v.transform((item) => ({ ...item, type: item['type'] ?? ('role' in item ? 'message' : 'item_reference') })),
   v.variant('type', [
     v.object({
       type: v.literal('message'),
@@ -220,6 +234,11 @@ export const inputItem = v.pipe(
       reason: v.nullish(v.string()),
     }),
     v.object({ type: v.literal('item_reference'), id: v.string() }),
+    v.object({
+      type: v.literal('configuration_update'),
+      reasoning: v.nullish(v.object({ effort: optionalText })),
+      text: textSettings,
+    }),
     v.object({
       type: v.picklist(['compaction', 'compaction_summary', 'context_compaction']),
       encrypted_content: v.nullish(v.string(), ''),

@@ -25,7 +25,6 @@ import {
   allowedMode,
   type ChoiceOfTools,
   chooseTools,
-  formatMembers,
   number,
   openAiFault,
   type OpenAiFault,
@@ -37,7 +36,8 @@ import {
 } from '../openai-chat/request.ts'
 import { type ItemPlace, parseItemId } from './output.ts'
 import { readCompaction } from './compaction.ts'
-import { cutAtReference, inputItemsSchema, readItems, toolsInItem } from './items.ts'
+import { cutAtReference, inputItemsSchema, readItems, textSettings, toolsInItem } from './items.ts'
+import { ignoredInResponses } from './nested-members.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */
 export interface ResponsesRequest {
@@ -130,11 +130,6 @@ const choiceOfTools = v.variant('type', [
   }),
 ])
 
-const format = v.variant('type', [
-  v.object({ type: v.picklist(['text', 'json_object']) }),
-  v.object({ type: v.literal('json_schema'), ...formatMembers }),
-])
-
 export const responsesBody = v.object({
   ...UNSUPPORTED,
   model: optionalText,
@@ -142,7 +137,7 @@ export const responsesBody = v.object({
   instructions: optionalText,
   tools: v.nullish(v.array(responsesTool)),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
-  text: v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText })),
+  text: textSettings,
   reasoning: v.nullish(v.object({ effort: optionalText, summary: optionalText, context: optionalText })),
   previous_response_id: optionalText,
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
@@ -169,12 +164,17 @@ export type DecodedResponses =
 /** Parses the body of a request for a response. */
 export function decodeResponses(json: unknown): DecodedResponses {
   const result = decode(json)
-  return result.ok ? result : { ok: false, error: openAiFault(result.error, UNSUPPORTED) }
+  return result.ok ? result : { ok: false, error: openAiFault(result.error, UNSUPPORTED, codeAt) }
+}
+
+function codeAt(path: string): string {
+  return path.endsWith('.file_id') ? 'unsupported_value' : 'invalid_value'
 }
 
 function decode(json: unknown): DecodeResult<ResponsesRequest> {
-  const decoded = parseBody(responsesBody, json)
-  if (!decoded.ok) return decoded
+  const parsed = parseBody(responsesBody, json)
+  if (!parsed.ok) return parsed
+  const decoded = { request: withUpdates(parsed.request) }
   const { input: rawInput, tools, conversation, previous_response_id: previous, ...rest } = decoded.request
   if (conversation != null && previous != null) {
     return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
@@ -246,10 +246,23 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       },
       rounds,
       echo: echoFields(decoded.request),
-      ignored: [...ignoredMembers(json, RESPONSES_MEMBERS), ...all.ignored, ...ignoredItems(rawInput)],
+      ignored: [...ignoredIn(json), ...all.ignored, ...ignoredItems(rawInput)],
       hints: [...hintsIn(json, RESPONSES_MEMBERS, 'openai'), ...reasoningHints(decoded.request)],
     },
   }
+}
+
+/** Returns a body with the settings that the last items of its input have updated. */
+function withUpdates(body: Body): Body {
+  const updates = isText(body.input) ? [] : (body.input ?? []).filter((item) => item.type === 'configuration_update')
+  return updates.reduce(
+    (all, { reasoning, text }) => ({
+      ...all,
+      reasoning: { ...all.reasoning, ...reasoning },
+      text: { ...all.text, ...text },
+    }),
+    body,
+  )
 }
 
 function toChoice(choice: Body['tool_choice']): ToolChoice | ChoiceOfTools | undefined {
@@ -270,6 +283,10 @@ function samplingOf(body: Body): Record<string, unknown> {
     verbosity: body.text?.verbosity,
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
+}
+
+function ignoredIn(json: unknown): readonly string[] {
+  return [...ignoredMembers(json, RESPONSES_MEMBERS), ...ignoredInResponses(json)]
 }
 
 /** Returns the places of what only the vendor could read: summaries that no edge made. */

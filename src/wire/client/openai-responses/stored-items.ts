@@ -158,6 +158,7 @@ const NOT_STORED: ReadonlySet<string> = new Set([
   'mcp_list_tools',
   'additional_tools',
   'compaction_trigger',
+  'configuration_update',
 ])
 
 function toMessages(items: readonly v.InferOutput<typeof inputItem>[]): DecodeResult<readonly Message[]> {
