@@ -224,6 +224,8 @@ export interface ChatModel {
   readonly hints?: readonly string[]
   /** As configured, learnt from a refusal, listed by the provider, or documented, in this order. Default: `UNKNOWN_WINDOW`. */
   readonly window?: ModelWindow
+  /** Sends its server the body of a request for embeddings, with this model as their model. Default: it makes none. */
+  readonly embed?: (body: object, signal: AbortSignal) => Promise<Response>
   /** Called with a context window, in tokens, that the provider has told. */
   readonly learnWindow?: (contextTokens: number) => void
   /** `onRetry` is called with each failure after which the model, or another in its place, is asked again. */

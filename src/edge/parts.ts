@@ -26,6 +26,7 @@ import { agUi } from '../http/surfaces/ag-ui.ts'
 import { keyRoutes } from '../http/surfaces/api-keys.ts'
 import { backupRoutes } from '../http/surfaces/backups.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
+import { embeddings } from '../http/surfaces/embeddings.ts'
 import { mcpRoutes } from '../http/surfaces/mcp.ts'
 import { taskModels } from '../http/surfaces/mcp-tasks.ts'
 import { TASK_MODELS, TASK_PROVIDER } from '../contract/mcp-task.ts'
@@ -56,6 +57,7 @@ export {
   agUi,
   chatCompletions,
   decisions,
+  embeddings,
   mcpConnections,
   messagesApi,
   metricsRoute,
@@ -75,6 +77,7 @@ export function allParts(): readonly Part[] {
     chatCompletions,
     responsesApi,
     messagesApi,
+    embeddings,
     uiChat,
     agUi,
     mcp,

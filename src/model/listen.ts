@@ -9,6 +9,7 @@ import {
   STREAM_CUT,
   TIMED_OUT,
   transient,
+  UNREACHABLE,
   WITHOUT_TOOLS,
 } from '../wire/provider/model-error.ts'
 
@@ -39,7 +40,6 @@ export interface Listen extends Timeouts {
   readonly explain?: ((error: unknown) => ModelError | undefined) | undefined
 }
 
-const UNREACHABLE = transient('model_unreachable', 'The model server cannot be reached.')
 const SILENT = transient(TIMED_OUT, 'The model server timed out.')
 
 /** Yields one answer as `ChatModel.stream` promises it, with time-outs. */

@@ -55,16 +55,27 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
     // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,
   })
-  return withWindows(models, options)
+  return withServer(models, options)
 }
 
-/** Adds the list of the server's models, unless it is OpenAI's, which tells no windows. */
-function withWindows(models: ModelProvider, options: OpenAiOptions): ModelProvider {
-  const { url, headers } = serverOptions(options, '/models')
+/** Adds the embeddings of the server, and the list of its models, unless it is OpenAI's, which tells no windows. */
+function withServer(models: ModelProvider, options: OpenAiOptions): ModelProvider {
+  const { url, headers } = serverOptions(options, '')
   const { fetch: send = fetch } = options
-  if (OPENAI.test(url())) return models
-  return Object.assign(models, {
-    windows: (signal: AbortSignal) => listWindows({ url: url(), headers, fetch: send }, signal),
+  const provider: ModelProvider = (model) => ({
+    ...models(model),
+    embed: (body, signal) =>
+      send(`${url()}/embeddings`, {
+        method: 'POST',
+        redirect: 'manual',
+        signal,
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, model }),
+      }),
+  })
+  if (OPENAI.test(`${url()}/`)) return provider
+  return Object.assign(provider, {
+    windows: (signal: AbortSignal) => listWindows({ url: `${url()}/models`, headers, fetch: send }, signal),
   })
 }
 
@@ -134,7 +145,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     cure: (deferLoading ?? isOpenAi) ? REFUSED_FEATURES : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
   })
-  return withWindows(models, options)
+  return withServer(models, options)
 }
 
 const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//

@@ -196,9 +196,9 @@ describe('an error', () => {
       code: 'model_not_found',
       param: 'model',
     })
-    expect(await errorOf(client().embeddings.create({ model, input: 'text' }))).toMatchObject({
+    expect(await errorOf(client().embeddings.create({ model: 'no/such', input: 'text' }))).toMatchObject({
       name: 'NotFoundError',
-      code: 'not_found',
+      code: 'model_not_found',
     })
     expect(stage.bodies()).toEqual([])
   })

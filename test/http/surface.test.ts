@@ -52,6 +52,13 @@ join('Messages', {
   invalid: { max_tokens: 100, messages: 5 },
 })
 
+join('embeddings', {
+  path: '/v1/embeddings',
+  body: (input) => ({ model: 'test/scripted', input }),
+  codeOf: openAi,
+  invalid: { model: 'test/scripted', input: 5 },
+})
+
 join('useChat', {
   path: '/chat',
   body: (text) => ({

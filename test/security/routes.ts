@@ -38,6 +38,7 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   OpenAIConversation: () => ({ items: [user] }),
   OpenAIConversationChange: () => ({ metadata: {} }),
   OpenAIItems: () => ({ items: [user] }),
+  EmbeddingBody: () => ({ model: 'test/scripted', input: 'Hi' }),
   MessageBody: ({ conversation }) => ({ max_tokens: 100, messages: [user], edgecall: { conversation } }),
   TokenCountBody: () => ({ messages: [user] }),
   UseChatBody: ({ conversation }) => ({

@@ -10,6 +10,8 @@ const INDEPENDENT: Readonly<Record<string, number>> = {
   'GET /v1/models': 200,
   'GET /v1/models/{name}': 200,
   'POST /v1/messages/count_tokens': 200,
+  // The model makes no embeddings.
+  'POST /v1/embeddings': 404,
   // The tool is read from KV.
   'GET /mcp': 405,
   'POST /mcp': 200,

@@ -107,6 +107,7 @@ export const WORST: Readonly<Record<string, (body: any) => readonly Make[]>> = {
   OpenAIConversation: (body) => [(parts) => ({ ...body, items: times(parts, () => user) })],
   OpenAIConversationChange: (body) => [(parts) => ({ ...body, metadata: membersOf(parts, () => 'a') })],
   OpenAIItems: (body) => [(parts) => ({ ...body, items: times(parts, () => user) })],
+  EmbeddingBody: (body) => [(parts) => ({ ...body, input: times(parts, () => 'a') })],
   MessageBody: (body) => [
     (parts) => ({ ...body, messages: times(parts, (at) => ({ ...user, role: at % 2 ? 'assistant' : 'user' })) }),
     (parts) => ({ ...body, tools: times(parts, (at) => ({ name: `t${at}`, input_schema: {} })) }),

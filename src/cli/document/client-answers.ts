@@ -27,6 +27,23 @@ export const CLIENT_ANSWERS: Readonly<Record<string, JsonSchema>> = {
     description:
       'Messages and interrupts of AG-UI. `runId`: the run in progress, whose messages are left out; `GET /conversations/{id}/runs/{run}/events?format=ag-ui` has them.',
   },
+  Embeddings: {
+    ...object(
+      {
+        object: { const: 'list' },
+        data: list(
+          object({
+            object: { const: 'embedding' },
+            index: { type: 'integer' },
+            embedding: { anyOf: [list({ type: 'number' }), text] },
+          }),
+        ),
+        model: text,
+      },
+      { usage: OBJECT },
+    ),
+    description: 'OpenAI’s list of embeddings: numbers, or the bytes of 32-bit floats in base64.',
+  },
   AnthropicMessage: {
     ...object({
       id: text,

@@ -1,6 +1,7 @@
 import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
 import { countBody, messagesBody } from '../../wire/client/anthropic-messages/request.ts'
 import { chatBody } from '../../wire/client/openai-chat/request.ts'
+import { embeddingBody } from '../../wire/client/embeddings.ts'
 import { responsesBody } from '../../wire/client/openai-responses/request.ts'
 import {
   conversationChangeBody,
@@ -41,6 +42,7 @@ export const CLIENT_BODIES = {
   OpenAIConversation: newConversationBody,
   OpenAIConversationChange: conversationChangeBody,
   OpenAIItems: newItemsBody,
+  EmbeddingBody: embeddingBody,
   MessageBody: messagesBody,
   TokenCountBody: countBody,
   UseChatBody: useChatBody,
@@ -112,6 +114,19 @@ export const CLIENT_ROUTES: Routes = {
         },
       },
       errors: { 404: ANSWER_ERRORS[404] },
+    },
+  },
+  '/v1/embeddings': {
+    post: {
+      tag: 'OpenAI',
+      id: 'createEmbedding',
+      summary: 'Create embeddings',
+      description:
+        'The request is passed to the provider of the model, if that speaks OpenAI’s formats. The tokens that it reports count for the budget of the key.',
+      scope: 'chat',
+      body: 'EmbeddingBody',
+      answers: { 200: { says: 'The embeddings, as the provider sends them.', json: ref('Embeddings') } },
+      errors: { ...ANSWER_ERRORS, 404: `${ANSWER_ERRORS[404].slice(0, -1)}, or makes no embeddings here.` },
     },
   },
   '/v1/models': {

@@ -1,5 +1,6 @@
 import type { Handling, Members } from '../../wire/client/members.ts'
 import { BLOCK_MEMBERS, PART_MEMBERS } from '../../wire/client/anthropic-messages/nested-members.ts'
+import { EMBEDDING_MEMBERS } from '../../wire/client/embeddings.ts'
 import { MESSAGES_MEMBERS } from '../../wire/client/anthropic-messages/members.ts'
 import { CHAT_MEMBERS } from '../../wire/client/openai-chat/members.ts'
 import {
@@ -80,9 +81,16 @@ export function memberPages(): Readonly<Record<string, string>> {
     withinMembers([ITEM_MEMBERS, INPUT_PART_MEMBERS, CALLER_TOOL_MEMBERS, RESPONSES_PARTS]),
     section('`POST /v1/messages`', MESSAGES_MEMBERS),
     `${withinMembers([PART_MEMBERS, BLOCK_MEMBERS])}\nFiles by \`file_id\` are refused. Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`,
+    section('`POST /v1/embeddings`', EMBEDDING_MEMBERS),
+    EMBEDDINGS,
   ]
   return { 'members.md': [INTRODUCTION, ...sections].join('\n') }
 }
+
+const EMBEDDINGS = `The request is passed to the provider of the model, which is named and allowed (\`MODELS\`) as any other. The provider must speak a format of
+OpenAI’s (\`openai\` and \`responses\` of [the providers](models.md)); for any other, the answer is 404. The embeddings come as the provider sends them. What it reports as
+used counts for the [budget](limits.md) of the key, with the price of the model, as a run of its own; no run is listed.
+`
 
 /** Says of members within members which are not honoured. */
 function withinMembers(tables: readonly Readonly<Record<string, Members>>[]): string {

@@ -138,7 +138,7 @@ export function failedProblem(
   // Such a run has waited for a short time only.
   const isOutage = run.conversation === undefined && run.replayed !== true && OUTAGES.has(code)
   return new Problem({
-    status: error?.status ?? statusOf(code, finish),
+    status: error?.status ?? statusOfCode(code, finish),
     code,
     message,
     retryAfterMs,
@@ -154,7 +154,7 @@ export function throwIfFailed(event: RunEvent, run: RunRef): void {
   throw failedProblem(event, { run, hasStarted: false })
 }
 
-function statusOf(code: string, finish: RunFinished['finish']): number {
+export function statusOfCode(code: string, finish: RunFinished['finish']): number {
   return STATUSES[code] ?? (finish === 'limit' ? 422 : 502)
 }
 

@@ -76,6 +76,9 @@ export function transient(code: string, message: string): ModelError {
   return { code, message, retryable: true }
 }
 
+/** The error of a server that does not answer. */
+export const UNREACHABLE = transient('model_unreachable', 'The model server cannot be reached.')
+
 /** The error code of a model that was silent for too long. */
 export const TIMED_OUT = 'model_timeout'
 
