@@ -2,12 +2,14 @@ import { fromHex, isEqualText, toBase64, toHex } from '../contract/bytes.ts'
 import { parseJson, parseShallow, sha256 } from '../contract/json.ts'
 import { listVar } from '../contract/vars.ts'
 import { fieldsOf } from '../wire/fields.ts'
+import { decryptNotifications } from './graph-content.ts'
 import {
   isForm,
   isRecent,
   isSigned,
   isSignedByOwner,
   joinMessage,
+  readBodyContent,
   type SignedRequest,
   standardKeys,
   strictBase64,
@@ -220,14 +222,19 @@ const MOST_OBJECTS = 10_000
 
 /**
  * Microsoft Graph: change notifications. It signs nothing, and says in each notification the `clientState` of the
- * subscription, which is the secret: 128 characters at most, of letters and digits. Answers its validation of a new address. The tokens of
- * notifications with resource data are not checked.
+ * subscription, which is the secret: 128 characters at most, of letters and digits. Answers its validation of a new address.
+ * `privateKey` is the variable with the private key of the certificate, in PEM (PKCS #8), that the resource data of notifications is
+ * encrypted for: it is their \`resourceData\` then. Their tokens are not checked.
  *
  * @example webhookTrigger({ scheme: graphWebhooks('GRAPH_CLIENT_STATE'), as: 'office', start: ({ body }) => ({ run: { input: JSON.stringify(body) } }) })
  */
-export function graphWebhooks(secret: string): WebhookScheme {
+export function graphWebhooks(secret: string, privateKey?: string): WebhookScheme {
   return {
     secret,
+    ...(privateKey !== undefined && {
+      content: async (request, env) =>
+        decryptNotifications(await readBodyContent(request), listVar(env, privateKey) ?? []),
+    }),
     verify: async ({ url, body, bytes }, secrets) => {
       const token = new URL(url).searchParams.get('validationToken')
       if (token !== null) return textAnswer(token)

@@ -36,8 +36,11 @@ export interface WebhookScheme {
    * with the run, or 204.
    */
   readonly acknowledge?: (request: SignedRequest) => Response
-  /** @deprecated Return a Response from `verify`. Answers a signed request with a text. */
-  readonly challenge?: (body: unknown) => string | undefined
+  /**
+   * Reads the body of a delivery that was accepted. Undefined for one that cannot be what the service has sent: it is
+   * refused. Default: its JSON, or the fields of a form.
+   */
+  readonly content?: (request: SignedRequest, env: Readonly<Record<string, unknown>>) => Promise<unknown>
 }
 
 const encoder = new TextEncoder()

@@ -42,7 +42,8 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const name = c.req.param('name')
     const trigger = find(name)
     const id = crypto.randomUUID()
-    const event = await eventOf(await readRequest(c), id)
+    const request = await readRequest(c)
+    const event = eventOf(request, id, await readBodyContent(request))
     const env = setup.triggerEnv ?? {}
     if (trigger?.on === 'queue') {
       const value = { id, body: event.body ?? event.text, attempts: 1 }
@@ -56,20 +57,17 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const name = c.req.param('name')
     const trigger = find(name)
     if (trigger?.on !== 'webhook') throw noSuchTrigger()
-    const { secret, verify, challenge } = trigger.scheme
+    const { secret, verify, content = readBodyContent } = trigger.scheme
     const env = setup.triggerEnv ?? {}
     const request = await readRequest(c)
     const verdict = await verify(request, listVar(env, secret) ?? [], env)
     // Anyone may ask whether this is the right address.
     if (typeof verdict !== 'string') countAddress(setup, c.req.raw)
     if (verdict instanceof Response) return verdict
-    if (verdict === undefined) {
-      const message = 'The signature is missing, wrong or older than five minutes.'
-      throw new Problem({ status: 401, code: 'invalid_signature', message })
-    }
-    const event = await eventOf(request, verdict)
-    const answer = challenge?.(event.body)
-    return answer === undefined ? answerEvent(c, { name, trigger, event, request, env }) : c.text(answer)
+    if (verdict === undefined) throw invalidSignature()
+    const body = await content(request, env)
+    if (body === undefined && trigger.scheme.content) throw invalidSignature()
+    return answerEvent(c, { name, trigger, event: eventOf(request, verdict, body), request, env })
   })
   return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
 }
@@ -157,9 +155,8 @@ async function readRequest({ req: { raw }, env: { setup } }: Context<EdgeEnv>): 
   }
 }
 
-async function eventOf(request: SignedRequest, id: string): Promise<WebhookEvent> {
-  const { method, url, headers, bytes, body: text } = request
-  return { id, method, url, headers, body: await readBodyContent(request), text, bytes }
+function eventOf({ method, url, headers, bytes, body: text }: SignedRequest, id: string, body: unknown): WebhookEvent {
+  return { id, method, url, headers, body, text, bytes }
 }
 
 /** Answers with the run of an event. Throws a Problem if it was not started. */
@@ -168,6 +165,11 @@ function answerRun(outcome: StartOutcome | undefined): Response {
   if (outcome.ok) return Response.json({ run: outcome.run, conversation: outcome.conversation }, { status: 202 })
   const { status, code, message, retryAfterMs } = outcome
   throw new Problem({ status, code, message, retryAfterMs })
+}
+
+function invalidSignature(): Problem {
+  const message = 'The signature is missing, wrong or older than five minutes.'
+  return new Problem({ status: 401, code: 'invalid_signature', message })
 }
 
 function noSuchTrigger(): Problem {

@@ -1,4 +1,12 @@
-import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import {
+  createCipheriv,
+  createHmac,
+  generateKeyPairSync,
+  type KeyObject,
+  publicEncrypt,
+  randomBytes,
+  sign,
+} from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as services from '../../src/triggers/services.ts'
 import { type WebhookEvent, webhookTrigger } from '../../src/triggers/triggers.ts'
@@ -219,6 +227,74 @@ test('each notification of Microsoft Graph must name the secret', async () => {
     undefined,
   ])
     expect(await verify(value)).toBeUndefined()
+})
+
+describe('resource data of Microsoft Graph', () => {
+  const keyPair = () => generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  /** Encrypts a resource as https://learn.microsoft.com/graph/change-notifications-with-resource-data says. */
+  const encrypt = (resource: string, owner: KeyObject) => {
+    const key = randomBytes(32)
+    const cipher = createCipheriv('aes-256-cbc', key, key.subarray(0, 16))
+    const data = Buffer.concat([cipher.update(resource), cipher.final()])
+    return {
+      data: data.toString('base64'),
+      dataSignature: createHmac('sha256', key).update(data).digest('base64'),
+      dataKey: publicEncrypt({ key: owner, oaepHash: 'sha1' }, key).toString('base64'),
+      encryptionCertificateId: 'mine',
+    }
+  }
+  const [old, own, foreign] = [keyPair(), keyPair(), keyPair()]
+  const RESOURCE = '{"body":{"content":"Grüße"},"id":9007199254740993}'
+
+  const deliver = async (content: unknown, keys: string) => {
+    const events: WebhookEvent[] = []
+    const start = (event: WebhookEvent) => {
+      events.push(event)
+      return { run: { input: 'x' } }
+    }
+    const scheme = services.graphWebhooks('HOOK_SECRET', 'GRAPH_KEY')
+    const { send } = triggeredEdge(
+      { hook: webhookTrigger({ scheme, as: 'x', start }) },
+      { env: { HOOK_SECRET: 's', GRAPH_KEY: keys } },
+    )
+    const plain = { clientState: 's', resource: 'users/2', resourceData: { id: '2' } }
+    const value = [{ clientState: 's', resource: 'chats/1', encryptedContent: content }, plain]
+    const body = JSON.stringify({ value, validationTokens: ['x'] })
+    const headers = { 'content-type': 'application/json' }
+    const { status } = await send('https://edge.example.com/triggers/hook', { method: 'POST', body, headers })
+    return { status, value: (events[0]?.body as { value: unknown } | undefined)?.value }
+  }
+  const right = {
+    status: 202,
+    value: [
+      {
+        clientState: 's',
+        resource: 'chats/1',
+        resourceData: { body: { content: 'Grüße' }, id: '9007199254740993' },
+      },
+      { clientState: 's', resource: 'users/2', resourceData: { id: '2' } },
+    ],
+  }
+  const refusal = { status: 401, value: undefined }
+
+  test('is decrypted with the private key, or with one of several while it is replaced', async () => {
+    expect(await deliver(encrypt(RESOURCE, own.publicKey), pem(own.privateKey))).toEqual(right)
+    const both = `${pem(old.privateKey)},${pem(own.privateKey).replaceAll('\n', '\\n')}`
+    expect(await deliver(encrypt(RESOURCE, own.publicKey), both)).toEqual(right)
+    expect(await deliver(encrypt(RESOURCE, old.publicKey), both)).toEqual(right)
+  })
+
+  test('is refused if it was encrypted for another key, or changed', async () => {
+    const content = encrypt(RESOURCE, own.publicKey)
+    const key = pem(own.privateKey)
+    expect(await deliver(encrypt(RESOURCE, foreign.publicKey), key)).toEqual(refusal)
+    const other = encrypt(RESOURCE, own.publicKey)
+    for (const name of ['data', 'dataSignature', 'dataKey'] as const)
+      expect(await deliver({ ...content, [name]: other[name] }, key)).toEqual(refusal)
+    expect(await deliver({}, key)).toEqual(refusal)
+    expect(await deliver('x', key)).toEqual(refusal)
+  })
 })
 
 describe('a request that only asks whether this is the right address', () => {

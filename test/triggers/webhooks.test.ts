@@ -243,17 +243,6 @@ describe('a scheme', () => {
       'https://public.example/triggers/hook?id=7&q=%20',
     ])
   })
-
-  test('of an earlier version, with a challenge, is answered as it was', async () => {
-    const old: WebhookScheme = {
-      secret: 'HOOK_SECRET',
-      verify: async () => 'id',
-      challenge: (body) => (typeof body === 'string' ? body : undefined),
-    }
-    const edge = hooked({ scheme: old })
-    expect(await (await deliver(edge, '"c"')).text()).toBe('c')
-    expect((await deliver(edge, '{}')).status).toBe(202)
-  })
 })
 
 test('a delivery whose service hangs up starts its run', async () => {

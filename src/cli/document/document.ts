@@ -6,6 +6,7 @@ import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
 import { configurationPages } from './configuration.ts'
 import { withDialects } from './dialects.ts'
+import { withMailRules } from './mail-rules.ts'
 import { withWebhookServices } from './webhook-services.ts'
 import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
@@ -298,6 +299,7 @@ export function documentPages(root: string): Readonly<Record<string, string>> {
     ...errorPages(),
     'schemas.md': withDialects(readFileSync(join(root, 'docs/schemas.md'), 'utf8')),
     'webhooks.md': withWebhookServices(readFileSync(join(root, 'docs/webhooks.md'), 'utf8')),
+    'events.md': withMailRules(readFileSync(join(root, 'docs/events.md'), 'utf8')),
     'limits.md': withPlatformLimits(readFileSync(join(root, 'docs/limits.md'), 'utf8')),
     'tool-definition.md': toolFieldsText(),
     'skills/edgecall/SKILL.md': skillText(),
