@@ -4,7 +4,7 @@ import type { StoredFault } from './thrown.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
-import type { Content, DataMark, Message } from './message.ts'
+import type { Content, DataMark, Message, PartRefusal } from './message.ts'
 import type { ModelRequest } from './model.ts'
 import type { CallReport } from './later.ts'
 import type { Usage } from './usage.ts'
@@ -172,6 +172,8 @@ export interface StoredMessage {
   readonly isCut?: true
   /** The complete content of a result that was cut, if the reader asked for it. */
   readonly fullResult?: readonly Content[] | undefined
+  /** With that: what servers of models have refused of it. */
+  readonly refusals?: readonly PartRefusal[] | undefined
 }
 
 /** A turn of a conversation: a run, or messages that were copied in or appended. */
@@ -349,7 +351,7 @@ export interface ConversationService {
   runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
    * Returns the newest messages before a position, or up to the end of a run that must have ended, oldest first; fewer
-   * than `limit` if they are very long. `fullResults` includes the complete content of results that were cut.
+   * than `limit` if they are very long. `fullResults` includes the complete content of results that were cut, and refusals.
    */
   messages(page: {
     before?: number | undefined

@@ -274,6 +274,8 @@ export type RunFact =
       readonly because?: string
       /** The parts that are left out from here on. */
       readonly refusals?: readonly PartRefusal[]
+      /** That of the questions by which they were found. */
+      readonly usage?: Usage
     }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
   | RunWaiting

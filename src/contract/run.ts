@@ -3,7 +3,7 @@ import type { Judgement } from './decision.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
-import type { Content, DataMark, MadeCall, Message } from './message.ts'
+import type { Content, DataMark, MadeCall, Message, PartRefusal } from './message.ts'
 import type { ProviderOptions, ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Citation, ProviderCall } from './provider-tool.ts'
@@ -266,6 +266,8 @@ export interface RunRecord {
   readonly calls: readonly CallRecord[]
   /** What the providers of its models did with tools of their own; absent if nothing. */
   readonly providerCalls?: readonly ProviderCall[]
+  /** The parts of messages that were left out in this run and from then on, since its model's server refuses them. */
+  readonly refusals?: readonly PartRefusal[]
   /** The sources on which the answer rests; absent if it names none. */
   readonly citations?: readonly Citation[]
   /** Set while the run waits for a model that fails for now: why, and when it is asked again, in epoch milliseconds. */

@@ -275,7 +275,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (upTo !== undefined && !row) return UNKNOWN_RUN
       if (row && !isTerminal(row.status)) return refusalOf('conversation_busy', 'This run has not ended yet.')
       const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
-      return { ok: true, messages: this.#store.messages.page(end, limit, fullResults && this.#store.fullResults) }
+      const messages = this.#store.messages.page(end, limit, fullResults && this.#store.fullResults)
+      return { ok: true, messages: fullResults ? this.#store.withRefusals(messages) : messages }
     })
   }
 

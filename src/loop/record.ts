@@ -31,6 +31,7 @@ export function recordOf(state: RunState): RunRecord {
     ...(prompts.length > 0 && { prompts }),
     calls: calls.map((call) => callRecord(call, state)),
     ...(state.providerCalls.length > 0 && { providerCalls: state.providerCalls }),
+    ...(state.refusals.length > 0 && { refusals: state.refusals }),
     citations,
     ...(!finished && pause && { modelWait: pause }),
     ...(finished?.error && { error: finished.error }),

@@ -5,6 +5,7 @@ import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 const SOURCES: ReadonlySet<RunEventBody['type']> = new Set([
   'history.compacted',
   'context.reduced',
+  'step.restarted',
   'answer.rejected',
   'answer.cut',
   'step.answered',

@@ -19,7 +19,7 @@ async function talkTo(kind: 'anthropic' | 'openai') {
     if (message < 0) {
       return kind === 'anthropic'
         ? { body: { type: 'message', content: [{ type: 'text', text: 'ok' }], stop_reason: 'end_turn' } }
-        : { chunks: chunksOf({ text: 'ok' }) }
+        : { chunks: chunksOf({ text: 'ok', usage: { inputTokens: 7, outputTokens: 2 } }) }
     }
     if (kind === 'openai')
       return { status: 400, body: { error: { message: 'You uploaded an unsupported image.', code: 'invalid_image' } } }
@@ -61,6 +61,51 @@ test('a picture that a server has named is not sent with later turns, also not b
   expect(await say(4, 'Fourth')).toEqual({ status: 'completed', requests: 1 })
   for (const text of ['First', 'GOODGOODGOODGOOD', 'Second', 'Third', 'Fourth']) expect(last()).toContain(text)
   expect(last()).not.toContain(BAD)
+})
+
+const REFUSAL = { part: 1, size: BAD.length, model: 'test/scripted', reason: expect.stringContaining('exceeds 5 MB') }
+
+test('the record of the run tells what was left out, and that of a later run nothing', async () => {
+  const { talk, say } = await talkTo('anthropic')
+  await say(1, [{ type: 'text', text: 'First' }, picture(BAD)])
+  await say(2, 'Second')
+  const records = [await talk.object.record(runId(1), 0), await talk.object.record(runId(2), 0)]
+  expect(records.map((reply) => reply.ok && reply.record.refusals)).toEqual([
+    [{ ...REFUSAL, position: expect.any(Number) }],
+    undefined,
+  ])
+})
+
+test('a fork and a copy send it no more', async () => {
+  const { talk, say } = await talkTo('anthropic')
+  await say(1, [{ type: 'text', text: 'First' }, picture(BAD)])
+  const page = await talk.object.messages({ limit: 10, fullResults: true })
+  if (!page.ok) throw new Error(page.message)
+  const fork = await talkTo('anthropic')
+  await fork.talk.object.create({ tenant: 'acme', id: 'conv_2', settings: {} })
+  for (let times = 0; times < 2; times += 1) await fork.talk.object.adopt(page.messages)
+  expect(await fork.say(2, 'Second')).toEqual({ status: 'completed', requests: 1 })
+  expect(fork.last()).toContain('left out, since the server of the model refused it')
+  expect(fork.talk.store.refusals()).toHaveLength(1)
+  const copy = await talk.object.backup({ do: 'copy' })
+  if (!copy.ok || !copy.copy) throw new Error('There is no copy')
+  const other = await talkTo('anthropic')
+  const caller = { tenant: 'acme', scopes: ['chat'] }
+  const request = { do: 'restore', id: 'conv_1', caller, copy: copy.copy, isSigned: true } as const
+  expect(await other.talk.object.backup(request)).toEqual({ ok: true })
+  expect(await other.say(2, 'Second')).toEqual({ status: 'completed', requests: 1 })
+  expect(other.talk.store.refusals()).toEqual(talk.store.refusals())
+})
+
+test('what the questions about halves have used counts', async () => {
+  const { talk, say } = await talkTo('openai')
+  await say(1, [{ type: 'text', text: 'Compare' }, ...['P1P1P1P1P1P1P1P1', BAD, 'P3P3P3P3P3P3P3P3'].map(picture)])
+  const reply = await talk.object.record(runId(1), 0)
+  // One question was accepted, one was refused, and the answer.
+  expect(reply.ok && reply.record.usage).toEqual({ inputTokens: 14, outputTokens: 4 })
+  expect(talk.journal(1).flatMap((event) => (event.type === 'step.restarted' ? [event.usage] : []))).toEqual([
+    { inputTokens: 7, outputTokens: 2 },
+  ])
 })
 
 test('a picture that no refusal names is looked for once', async () => {

@@ -1,7 +1,19 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
 import { CLIENT_ANSWERS } from './client-answers.ts'
-import { count, DEPLOYMENT, flag, list, MADE_CALLS, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
+import {
+  count,
+  DEPLOYMENT,
+  flag,
+  list,
+  MADE_CALLS,
+  object,
+  PART_REFUSALS,
+  PROVIDER_CALL,
+  ref,
+  SOURCE,
+  text,
+} from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
 import { SCHEDULE_ANSWERS } from './schedule-routes.ts'
@@ -121,6 +133,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         ...list(ref('ProviderCall')),
         description: 'What the providers of its models did with tools of their own.',
       },
+      refusals: PART_REFUSALS,
       citations: { ...list(ref('Citation')), description: 'The sources on which the answer rests.' },
       modelWait: object({
         code: { type: 'string', description: 'Why the run waits for its model.' },

@@ -8,6 +8,7 @@ import {
   JUDGEMENT,
   MADE_CALLS,
   object,
+  PART_REFUSALS,
   PROVIDER_CALL,
   ref,
   SOURCE,
@@ -274,11 +275,8 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
         type: 'string',
         description: 'The error code of the model whose answer broke off, `interrupted`, or `item_refused`.',
       },
-      refusals: {
-        ...list(object({ position: step, part: {}, size: step, model: text, reason: text })),
-        description:
-          'Parts of messages that the server of the model has refused, and that it is not sent again: `part` is the index in the content of the message at `position`, or `opaque` for data of the provider.',
-      },
+      refusals: PART_REFUSALS,
+      usage: { ...usage, description: 'That of the questions by which they were found.' },
     },
   },
   'limit.reached': { summary: 'The run reached a limit.', required: { which: limit } },

@@ -66,6 +66,20 @@ export const PROVIDER_CALL = {
   },
 } as const
 
+export const PART_REFUSALS = {
+  ...list(
+    object({
+      position: count,
+      part: {},
+      size: count,
+      model: text,
+      reason: { ...text, description: 'What the server said.' },
+    }),
+  ),
+  description:
+    'Parts of messages that the server of the model has refused, and that it is not sent again: `part` is the index in the content of the message at `position`, or `opaque` for data of the provider.',
+}
+
 /** What an agent has called. */
 export const MADE_CALLS = {
   ...list(

@@ -10,7 +10,7 @@ import { decodeLine, encodeLine } from '../../wire/events.ts'
 import { ID } from '../../contract/id.ts'
 import { LAST_PLACE, latePrefix, messageKind, positionOf } from '../store/messages.ts'
 import { shortDefinition } from '../store/runs.ts'
-import { isContent, isRecord, isUsage } from '../store/shapes.ts'
+import { isContent, isPartRefusal, isRecord, isUsage } from '../store/shapes.ts'
 import { CopiedTexts, KEYS, type TableRow, type WrittenRows } from './copy.ts'
 
 /** The caller who brings a copy, the id of the conversation that is made of it, and the limits of the edge. */
@@ -181,11 +181,12 @@ function takeOverMeta(takeover: Takeover, marksOfResults: readonly string[]): vo
     sql.exec('DELETE FROM meta WHERE key = ?', key)
     texts.drop(value)
   }
-  const { settings, summary, usage, marks } = values
+  const { settings, summary, usage, marks, refusals } = values
   const own = {
     ...(settings !== undefined && { settings: checked('the settings', decodeConversationBody(settings)) }),
     ...(isSummary(summary) && { summary: { text: summary.text, upTo: summary.upTo } }),
     ...(isSum(usage) && { usage: { usage: usage.usage, runs: usage.runs } }),
+    ...(Array.isArray(refusals) && { refusals: refusals.filter(isPartRefusal) }),
   }
   for (const [key, value] of Object.entries(own))
     sql.exec('INSERT INTO meta VALUES (?, ?)', key, texts.keep(JSON.stringify(value)))

@@ -54,6 +54,7 @@ function webhookBody(run: RunRecord, now: number): string | undefined {
     preambles: _preambles,
     providerCalls: _providerCalls,
     citations: _citations,
+    refusals: _refusals,
     calls,
     ...rest
   } = run

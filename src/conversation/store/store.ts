@@ -217,7 +217,15 @@ export class Store {
 
   /** Adds to these; of very many, only the newest count. */
   addRefusals(parts: readonly PartRefusal[]): void {
-    this.setMeta('refusals', [...this.refusals(), ...parts].slice(-MOST_REFUSED))
+    if (parts.length === 0) return
+    const all = new Map([...this.refusals(), ...parts].map((part) => [JSON.stringify(part), part]))
+    this.setMeta('refusals', [...all.values()].slice(-MOST_REFUSED))
+  }
+
+  /** Returns messages with what servers of models have refused of them. */
+  withRefusals(messages: readonly StoredMessage[]): StoredMessage[] {
+    const all = this.refusals()
+    return messages.map((each) => ({ ...each, refusals: all.filter(({ position }) => position === each.position) }))
   }
 
   /** Stores messages that are of no run, with their marks and the complete content of results that were cut. */
@@ -225,6 +233,7 @@ export class Store {
     this.transaction(() => {
       this.messages.add(messages)
       this.mark(messages.map(({ message }) => message))
+      this.addRefusals(messages.flatMap(({ refusals = [] }) => refusals))
       for (const { message, fullResult } of messages)
         if (fullResult && message.role === 'tool') this.fullResults.keep(message.callId, fullResult)
     })

@@ -1,7 +1,7 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
-import type { PartRefusal, ToolCall } from '../../contract/message.ts'
+import type { ToolCall } from '../../contract/message.ts'
 import {
   type ChatModel,
   CONTEXT_EXCEEDED,
@@ -49,7 +49,7 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     const { attempt, cuts, empties = 0 } = state.step ?? step
     const isShorter = await fitsAfter(running, step.step, error)
     const mayDiscard = !error.hasBegun || running.canRestart?.() !== false
-    const refusals = await refusedBy(running, error)
+    const { refusals, usage } = await refusedBy(running, error)
     const isRestarted = isShorter || refusals.length > 0 || (mayRestart(error, cuts, empties) && mayDiscard)
     const wait = isRestarted || !mayDiscard ? undefined : waitAfter(running, step.step, error)
     const isRetried = isRestarted || wait !== undefined
@@ -66,7 +66,10 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     }
     if (refusals.length > 0) {
       const because = 'item_refused'
-      return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because, refusals }])
+      const priced = usage && withPrice(running.model, usage)
+      return commit([
+        { type: 'step.restarted', step: step.step, attempt: attempt + 1, because, refusals, usage: priced },
+      ])
     }
     if (wait) return commit([wait])
     if (isRestarted) {
@@ -86,11 +89,8 @@ async function fitsAfter(running: Running, step: number, { error, hasBegun, requ
 }
 
 /** Returns the parts of messages for which the model has refused the request, before any of its answer was seen. */
-async function refusedBy(
-  running: Running,
-  { error, hasBegun, request }: ModelFailure,
-): Promise<readonly PartRefusal[]> {
-  return hasBegun || !request ? [] : findRefused(running, error, request)
+async function refusedBy(running: Running, { error, hasBegun, request }: ModelFailure): ReturnType<typeof findRefused> {
+  return hasBegun || !request ? { refusals: [] } : findRefused(running, error, request)
 }
 
 /** What a caller can do about a prompt that is too long after all that could go was left out. */

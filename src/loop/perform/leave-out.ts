@@ -1,6 +1,7 @@
 import type { PlacedMessage } from '../../contract/context.ts'
 import type { Message, PartRefusal } from '../../contract/message.ts'
 import type { PartPlace, ModelError, ModelRequest } from '../../contract/model.ts'
+import { addUsage, type Usage } from '../../contract/usage.ts'
 import { clip } from '../effects.ts'
 import type { Running } from '../running.ts'
 import { sentMessages } from '../window/fit.ts'
@@ -21,13 +22,26 @@ interface Suspect {
 /**
  * Returns the parts of messages for which the server of the model has refused a request: those that it named. If it named
  * none, its model is asked about halves of them, a few times at most. Empty if it refused something else, or if enough
- * was left out in this step. Never rejects.
+ * was left out in this step. `usage`: that of the questions, as far as the model reports it. Never rejects.
  */
 export async function findRefused(
   running: Running,
-  { item, message }: ModelError,
+  error: ModelError,
   request: ModelRequest,
-): Promise<readonly PartRefusal[]> {
+): Promise<{ readonly refusals: readonly PartRefusal[]; readonly usage?: Usage | undefined }> {
+  const search: Search = { running, request }
+  const refusals = await refusalsIn(search, error)
+  return { refusals, usage: search.usage }
+}
+
+interface Search {
+  readonly running: Running
+  readonly request: ModelRequest
+  usage?: Usage
+}
+
+async function refusalsIn(search: Search, { item, message }: ModelError): Promise<readonly PartRefusal[]> {
+  const { running, request } = search
   if (!item?.items || (running.state.step?.refusalCount ?? 0) >= MOST_REFUSALS) return []
   const placed = sentMessages(running)
   const reason = clip(message, MOST_REASON)
@@ -37,21 +51,17 @@ export async function findRefused(
   if (isSure || (suspects.length === 1 && item.about === 'file')) return suspects.map(({ refusal }) => refusal)
   const files = suspects.filter(({ file }) => file)
   // What the server does not explain may have nothing to do with files.
-  if (item.about === 'unknown' && (await accepts(running, files, request)) !== false) return []
-  const culprit = await searchIn(running, files, request)
+  if (item.about === 'unknown' && (await accepts(search, files)) !== false) return []
+  const culprit = await searchIn(search, files)
   return culprit ? [culprit.refusal] : []
 }
 
 /** Finds a part that is refused among several, of which at least one is. */
-async function searchIn(
-  running: Running,
-  suspects: readonly Suspect[],
-  request: ModelRequest,
-): Promise<Suspect | undefined> {
+async function searchIn(search: Search, suspects: readonly Suspect[]): Promise<Suspect | undefined> {
   let rest = suspects
   while (rest.length > 1) {
     const half = rest.slice(0, Math.ceil(rest.length / 2))
-    const isAccepted = await accepts(running, half, request)
+    const isAccepted = await accepts(search, half)
     if (isAccepted === undefined) return undefined
     rest = isAccepted ? rest.slice(half.length) : half
   }
@@ -63,11 +73,9 @@ const QUESTION = 'Answer with OK.'
 const FEWEST_TOKENS = 16
 
 /** Whether the server accepts these files. Undefined if it failed for another reason. */
-async function accepts(
-  { model, signal }: Running,
-  suspects: readonly Suspect[],
-  { patience }: ModelRequest,
-): Promise<boolean | undefined> {
+async function accepts(search: Search, suspects: readonly Suspect[]): Promise<boolean | undefined> {
+  const { model, signal } = search.running
+  const { patience } = search.request
   const content = [...suspects.flatMap(({ file }) => file ?? []), { type: 'text', text: QUESTION } as const]
   const probe: ModelRequest = {
     messages: [{ role: 'user', content }],
@@ -75,13 +83,16 @@ async function accepts(
     sampling: { max_completion_tokens: FEWEST_TOKENS },
     ...(patience && { patience }),
   }
-  // The first event tells; the rest of the answer is not wanted.
+  // The first event tells; the last one has the usage.
+  let isAccepted: true | undefined
   for await (const event of model.stream(probe, signal)) {
     if (signal.aborted) return undefined
-    if (event.type !== 'error') return true
-    return event.error.code === 'model_refused_request' ? false : undefined
+    if (event.type === 'error') return isAccepted ?? (event.error.code === 'model_refused_request' ? false : undefined)
+    if (event.type === 'finish' && event.usage)
+      search.usage = search.usage ? addUsage(search.usage, event.usage) : event.usage
+    isAccepted = true
   }
-  return undefined
+  return isAccepted
 }
 
 /** Returns the part at a place of a request as a part of the conversation; none for what a hook has added. */
