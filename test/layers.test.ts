@@ -156,6 +156,7 @@ test('CONTRIBUTING counts the files of each way through the house', () => {
 /** Tests that import the inside of other rooms than their own: these rooms, and the reason. */
 const EXCEPTIONS: Readonly<Record<string, readonly [rooms: readonly string[], reason: string]>> = {
   'test/code/run-code.test.ts': [['search'], 'the search and `run_code` choose the tools of a step together'],
+  'test/cli/connect/connect.test.ts': [['studio'], 'the page of the studio shows what the command prints'],
   'test/edge/agents.test.ts': [['cli', 'testing'], 'Workers that run under `wrangler dev` are held to limits, too'],
   'test/faults/outage.test.ts': [
     ['loop', 'model'],

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { caller, hasScope, key, loadCaller, outage, keyRefusal, retryNow } from './api/session.ts'
 import { Approvals } from './approval/approvals.tsx'
 import { loadWaiting, waitingCalls } from './approval/waiting.ts'
+import { ConnectPage } from './connect/connect-page.tsx'
 import { Chat } from './conversation/chat.tsx'
 import { Compare } from './conversation/compare.tsx'
 import { loadRecent, recentChats } from './conversation/conversation-store.ts'
@@ -99,6 +100,8 @@ function View({ current }: { readonly current: StudioRoute }): JSX.Element {
       return <UsagePage {...current} />
     case 'schedules':
       return <SchedulesPage {...current} />
+    case 'connect':
+      return <ConnectPage {...current} />
     case 'key':
       return <KeyPage />
     case 'more':
@@ -146,7 +149,11 @@ const ENTRIES: readonly Entry[] = [
   { name: 'Tools', icon: 'tool', to: { page: 'tools' }, scope: 'tools:read', isOnPhone: true },
   { name: 'Schedules', icon: 'clock', to: { page: 'schedules' }, scope: 'schedules', isOnPhone: false },
   { name: 'Usage', icon: 'usage', to: { page: 'usage' }, scope: 'metrics', isOnPhone: false },
+  { name: 'Connect', icon: 'connect', to: { page: 'connect' }, scope: 'chat', isOnPhone: false },
 ]
+
+/** The views under More, on a phone. */
+const MORE: ReadonlySet<StudioRoute['page']> = new Set(['more', 'usage', 'schedules', 'connect'])
 
 /** The entry under which a view is. */
 const PARENT: Partial<Record<StudioRoute['page'], StudioRoute['page']>> = {
@@ -179,10 +186,7 @@ function Sidebar({ current }: { readonly current: StudioRoute }): JSX.Element {
           </li>
         ))}
         <li class="more">
-          <a
-            href={hrefOf({ page: 'more' })}
-            aria-current={page === 'more' || page === 'usage' || page === 'schedules' ? 'page' : undefined}
-          >
+          <a href={hrefOf({ page: 'more' })} aria-current={MORE.has(page) ? 'page' : undefined}>
             <Icon name="more" />
             <span class="t">More</span>
           </a>

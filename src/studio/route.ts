@@ -16,6 +16,7 @@ export type StudioRoute =
   | { readonly page: 'usage'; readonly range?: string }
   /** `name`: the schedule that is shown. */
   | { readonly page: 'schedules'; readonly name?: string }
+  | { readonly page: 'connect'; readonly application?: string }
   | { readonly page: 'key' }
   | { readonly page: 'more' }
 
@@ -43,6 +44,7 @@ export function parseRoute(hash: string): StudioRoute {
   if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
   if (page === 'usage') return { page, ...(first && { range: first }) }
   if (page === 'schedules') return { page, ...(first && { name: first }) }
+  if (page === 'connect') return { page, ...(first && { application: first }) }
   if (page === 'key' || page === 'more') return { page }
   if (page === 'compare' && first && second && third && fourth) {
     return { page, first: { conversation: first, run: second }, second: { conversation: third, run: fourth } }
@@ -73,6 +75,8 @@ function partsOf(route: StudioRoute): string[] {
       return ['usage', ...optional(route.range)]
     case 'schedules':
       return ['schedules', ...optional(route.name)]
+    case 'connect':
+      return ['connect', ...optional(route.application)]
     case 'tools':
     case 'define':
       return [route.page, ...optional(route.tool)]

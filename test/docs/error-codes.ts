@@ -8,9 +8,12 @@ export interface Source {
 
 /** Returns the source files that can make errors for callers, models or the log. */
 export function sources(): Source[] {
-  return globSync(['src/**/*.ts', 'tools/mcp/*.ts'], { cwd: ROOT })
-    .filter((path) => !/^src\/(?:studio|cli)\//.test(path))
-    .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
+  return (
+    globSync(['src/**/*.ts', 'tools/mcp/*.ts'], { cwd: ROOT })
+      // The settings of applications are words of others.
+      .filter((path) => !/^src\/(?:studio\/|cli\/|contract\/applications\.ts$)/.test(path))
+      .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
+  )
 }
 
 /**

@@ -756,6 +756,42 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
+  test.each([
+    ['wide and light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+    ['narrow and dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ] as const)('says what each application needs for this edge, and never the key: %s', async (_name, look) => {
+    const secret = 'ek_never_shown'
+    const { page, faults } = await open(
+      '#/connect',
+      { ...look, permissions: ['clipboard-read', 'clipboard-write'] },
+      (each) => each.addInitScript((key) => sessionStorage.setItem('edgecall-key', key), secret),
+    )
+    await page.getByRole('link', { name: 'Codex' }).click()
+    const [model = ''] = await page.getByLabel('Model').locator('option').allTextContents()
+    const settings = page.locator('pre[aria-label="~/.codex/config.toml"]')
+    expect(await settings.allTextContents()).toEqual([
+      [
+        `model = "${model}"`,
+        'model_provider = "edgecall"\n',
+        '[model_providers.edgecall]',
+        'name = "Edgecall"',
+        `base_url = "${edge.url}/v1"`,
+        'env_key = "EDGECALL_KEY"',
+        'wire_api = "responses"\n',
+      ].join('\n'),
+      `[mcp_servers.edgecall]\nurl = "${edge.url}/mcp"\nbearer_token_env_var = "EDGECALL_KEY"\n`,
+    ])
+    await page.getByRole('button', { name: 'Copy address', exact: true }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(edge.url)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(look.viewport.width)
+    expect(await violations(page)).toEqual([])
+    expect(await page.content()).not.toContain(secret)
+    if (look.viewport.width < 600) await page.getByRole('link', { name: 'Applications' }).click()
+    await page.getByRole('link', { name: 'Continue' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    expect(faults).toEqual([])
+  })
+
   test('shows the texts of people, models and tools as text, whatever markup they contain', async () => {
     const { page, faults } = await open()
     await ask(page, `What is the weather in "${HOSTILE}"?`)

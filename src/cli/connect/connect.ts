@@ -6,7 +6,13 @@ import type { Terminal } from '../command/terminal.ts'
 import { type EdgeAddress, refusal, send } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import { readTextFile } from '../text-file.ts'
-import { type Application, APPLICATIONS, type Connection, type FileSetting, KEY_VARIABLE } from './applications.ts'
+import {
+  type Application,
+  APPLICATIONS,
+  type Connection,
+  type FileSetting,
+  KEY_VARIABLE,
+} from '../../contract/applications.ts'
 import { lineDiff } from './line-diff.ts'
 import { mergeInto } from './merge.ts'
 import { nearestName } from './nearest-name.ts'

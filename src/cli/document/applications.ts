@@ -1,11 +1,11 @@
-import { type Application, APPLICATIONS, type Connection, type EdgeTarget } from '../connect/applications.ts'
+import { type Application, APPLICATIONS, type Connection, type EdgeTarget } from '../../contract/applications.ts'
 import { mergeInto } from '../connect/merge.ts'
 
 const TARGET: EdgeTarget = { url: 'https://edge.example.com', model: 'openai/gpt-4.1-mini' }
 
 const INTRODUCTION = `# Applications
 
-<!-- Written by \`npm run openapi\` from src/cli/connect/applications.ts. -->
+<!-- Written by \`npm run openapi\` from src/contract/applications.ts. -->
 
 Coding agents, editors and SDKs work with an edge as they are: they need its address, a key and the name of a model. \`edgecall connect\` lists the
 applications that it knows. With a name it prints what to set, and with \`--write\` it adds that to the files of the application and shows the difference:
@@ -16,6 +16,8 @@ npx edgecall connect claude-code --url https://edge.example.com
 npx edgecall connect claude-code --url https://edge.example.com --write
 npx edgecall connect cursor --tools --write
 \`\`\`
+
+The [studio](studio.md#connect) shows the same under _Connect_.
 
 - The address is that of \`--url\`, \`EDGECALL_URL\` or the edge that runs in the folder. The model is that of \`--model\`, else the first that the edge lists.
 - All that is in a file stays, comments too. A file that cannot be added to is not written; the command then prints what to add.

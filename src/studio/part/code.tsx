@@ -8,14 +8,16 @@ interface CodeProps {
   readonly language: string
   /** What the code is, for readers who do not see it. */
   readonly label: string
+  /** What stands above it. Default: its language. */
+  readonly title?: string
 }
 
 /** Code with its language, colours and a button to copy it. */
-export function CodeBox({ code, language, label }: CodeProps): JSX.Element {
+export function CodeBox({ code, language, label, title = language }: CodeProps): JSX.Element {
   return (
     <div class="codebox">
       <div class="codehead">
-        <span>{visible(language) || 'text'}</span>
+        <span>{visible(title) || 'text'}</span>
         <CopyButton text={() => code} what={label} />
       </div>
       <pre class="code" tabIndex={0} aria-label={label}>

@@ -38,7 +38,7 @@ export function CopyButton({ text, what, isButton = false, isPlain = false, isSo
       type="button"
       class={isSolid ? 'btn solid' : isPlain ? 'btn quiet' : 'copy link'}
       onClick={copy}
-      aria-label={name}
+      aria-label={state.value === 'Copy' ? name : `${state.value}: ${what}`}
     >
       <span aria-live="polite">{state}</span>
     </button>

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Application, APPLICATIONS } from '../../../src/cli/connect/applications.ts'
+import { type Application, APPLICATIONS } from '../../../src/contract/applications.ts'
+import { textOfFile } from '../../../src/studio/connect/file-text.ts'
 import { connect } from '../../../src/cli/connect/connect.ts'
 import { mergeInto } from '../../../src/cli/connect/merge.ts'
 import { start } from '../command.ts'
@@ -158,3 +159,21 @@ test('an unknown name is answered with the nearest, and an edge that does not an
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   expect((await command('codex', '--url', url)).out).toContain('model = "openai/first"\n')
 })
+
+test.each(['openai/gpt-4.1-mini', '@cf/meta/llama-4', 'odd: #1 "name"', '0x1'])(
+  'the studio shows each file as the command writes it, with the model %s',
+  (model) => {
+    const target = { url: 'https://edge.example.com', model }
+    const all: Application[] = Object.values(APPLICATIONS)
+    const files = all.flatMap(({ model: asks, tools }) =>
+      [asks?.(target), tools?.(target)].flatMap((each) => each?.files ?? []),
+    )
+    expect(files.length).toBeGreaterThan(15)
+    for (const file of files) {
+      const text = textOfFile(file)
+      // Unchanged: the text holds exactly what it must.
+      expect(mergeInto(file.path, text, file.content)).toBe(text)
+      if (!file.path.endsWith('.yaml')) expect(text).toBe(mergeInto(file.path, '', file.content))
+    }
+  },
+)
