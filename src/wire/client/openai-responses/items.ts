@@ -202,7 +202,10 @@ export const textSettings = v.nullish(v.object({ format: v.nullish(format), verb
 export const inputItem = v.pipe(
   plainObject,
   // The type of a message, and that of a reference, is optional.
-  v.transform((item) => ({ ...item, type: item['type'] ?? ('role' in item ? 'message' : 'item_reference') })),
+  v.transform((item) => ({
+    ...item,
+    type: item['type'] ?? ('role' in item || !('id' in item) ? 'message' : 'item_reference'),
+  })),
   v.variant('type', [
     v.object({
       type: v.literal('message'),
