@@ -60,7 +60,7 @@ test('a streamed response adds up to the same response', async () => {
   expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
 })
 
-test('a WebSocket is refused by the status that clients know, and embeddings in OpenAI’s form', async () => {
+test('a WebSocket is refused by the status that clients know, and embeddings by a model that there is not in OpenAI’s form', async () => {
   const edge = keptEdge({ script: [] })
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
   const refusal = await edge.fetch('/v1/responses', { headers: upgrade })
@@ -72,7 +72,7 @@ test('a WebSocket is refused by the status that clients know, and embeddings in 
   const plain = await edge.fetch('/v1/responses')
   expect(plain.status).toBe(404)
   const embedding = clientOf(edge).embeddings.create({ model: 'text-embedding-3-small', input: 'Hi' })
-  expect(await errorOf(embedding)).toEqual({ status: 404, code: 'not_found', param: null })
+  expect(await errorOf(embedding)).toEqual({ status: 404, code: 'model_not_found', param: 'model' })
 })
 
 describe('a compaction', () => {
