@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { DefaultChatTransport } from 'ai'
 import { build } from 'esbuild'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
 import * as writers from '../../examples/morning-report/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
@@ -265,28 +265,35 @@ test('a report is written by three agents when its schedule is due, and sent onc
     [writers.editor.instructions]: 'editor',
     [writers.collector.instructions]: 'collector',
   }
-  const edge = await startExample('morning-report', ({ body }) => {
-    const system = String(body.messages.find(({ role }) => role === 'system')?.content)
-    const results = body.messages.filter(({ role }) => role === 'tool').length
-    const who = system === definition.run.system ? 'run' : (roles[system] ?? 'checker')
-    requests.push(who)
-    if (who === 'run')
-      return (
-        [
-          { tool: 'editor', arguments: { question: 'Write the report.' } },
-          { tool: 'sendReport', arguments: { to: 'team@example.com', text: report } },
-        ][results] ?? 'The report is sent.'
-      )
-    if (who === 'editor')
-      return (
-        [
-          { tool: 'collector', arguments: { question: 'What came in?' } },
-          { tool: 'checker', arguments: { draft: report } },
-        ][results] ?? report
-      )
-    if (results === 0) return { tool: 'readInbox' }
-    return who === 'checker' ? 'fine' : '1: the build is green. 2: Acme has signed for 40 seats.'
-  })
+  const logs: string[] = []
+  const log = vi.spyOn(console, 'log').mockImplementation((...words: unknown[]) => void logs.push(words.join(' ')))
+  onTestFinished(() => log.mockRestore())
+  const edge = await startExample(
+    'morning-report',
+    ({ body }) => {
+      const system = String(body.messages.find(({ role }) => role === 'system')?.content)
+      const results = body.messages.filter(({ role }) => role === 'tool').length
+      const who = system === definition.run.system ? 'run' : (roles[system] ?? 'checker')
+      requests.push(who)
+      if (who === 'run')
+        return (
+          [
+            { tool: 'editor', arguments: { question: 'Write the report.' } },
+            { tool: 'sendReport', arguments: { to: 'team@example.com', text: report } },
+          ][results] ?? 'The report is sent.'
+        )
+      if (who === 'editor')
+        return (
+          [
+            { tool: 'collector', arguments: { question: 'What came in?' } },
+            { tool: 'checker', arguments: { draft: report } },
+          ][results] ?? report
+        )
+      if (results === 0) return { tool: 'readInbox' }
+      return who === 'checker' ? 'fine' : '1: the build is green. 2: Acme has signed for 40 seats.'
+    },
+    { edge: { OUTCOME_SECRET: 'x'.repeat(32) } },
+  )
   const put = async (name: string, body: object) => {
     const init = { method: 'PUT', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
     return (await fetch(new URL(`/schedules/${name}`, edge.url), init)).json()
@@ -304,7 +311,16 @@ test('a report is written by three agents when its schedule is due, and sent onc
   const { last } = await edge.ask('/schedules/soon')
   expect(last).toMatchObject({ due: at, outcome: 'started', run: approval.run, conversation: approval.conversation })
   const path = `/conversations/${approval.conversation}/runs/${approval.run}`
-  await edge.ask(`${path}/calls/${approval.id}`, { decision: 'approve' })
+  const mail = await eventually(() => {
+    const [, file] = /Text: (\S+)/.exec(logs.join('\n')) ?? []
+    return readFileSync(file ?? '', 'utf8')
+  })
+  expect(logs.join('\n')).toContain('To: chief@example.com')
+  const [link = ''] = /https:\S+/.exec(mail) ?? []
+  const address = new URL(new URL(link).pathname, edge.url)
+  expect(await (await fetch(address)).text()).toContain(report)
+  const decide = () => fetch(address, { method: 'POST', body: new URLSearchParams({ decision: 'approve' }) })
+  expect([(await decide()).status, (await decide()).status]).toEqual([200, 409])
   await eventually(async () =>
     expect(await edge.ask(path)).toMatchObject({ status: 'completed', answer: 'The report is sent.' }),
   )
