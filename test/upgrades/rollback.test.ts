@@ -194,7 +194,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
           },
           { timeout: 30_000 },
         )
-        .toEqual({ open: who === 'released' ? 9 : 0, deleted: who === 'released' ? 1 : 2, notUsed: 0 })
+        .toEqual({ open: who === 'released' ? 10 : 0, deleted: who === 'released' ? 1 : 2, notUsed: 0 })
       const conversations = await edge.ask('/conversations?limit=1000')
       const { runs, tokens, quotas } = await edge.ask('/usage')
       expect([runs > 0, tokens > 0, quotas.conversations.used]).toEqual([true, true, conversations.length])

@@ -39,6 +39,12 @@ async function approve(edge: Installation, conversation: string, run: string): P
   }
 }
 
+/** Sends the result of the call that waits for the caller. */
+async function answerCall(edge: Installation, conversation: string, run: string): Promise<void> {
+  const { calls } = await edge.ask(`/conversations/${conversation}/runs/${run}`)
+  await edge.ask(`/conversations/${conversation}/runs/${run}/calls/${calls[0].id}`, { result: 'Yes.' })
+}
+
 /** A run that waits for an approval, of its own or of what it has called. */
 function approval(name: string, input: string, body: object, answer: string): State {
   return {
@@ -122,11 +128,19 @@ export const STATES: readonly State[] = [
       await edge.untilStatus(conversation, run, 'waiting')
       return run
     },
-    proceed: async (edge, conversation, run) => {
-      const { calls } = await edge.ask(`/conversations/${conversation}/runs/${run}`)
-      await edge.ask(`/conversations/${conversation}/runs/${run}/calls/${calls[0].id}`, { result: 'Yes.' })
-    },
+    proceed: answerCall,
     answer: 'Read 3 messages.',
+  },
+  {
+    name: 'kind',
+    make: async (edge, conversation) => {
+      await edge.untilStatus(conversation, await edge.startRun(conversation, 'hello'), 'completed')
+      const tools = [{ type: 'custom', name: 'askCustomer' }]
+      const { edgecall } = await edge.ask('/v1/responses', { conversation, tools, input: 'askCustomer' })
+      return edgecall.runId
+    },
+    proceed: answerCall,
+    answer: 'Read 5 messages.',
   },
   {
     name: 'later',

@@ -26,6 +26,7 @@ test('stored tools and bound tools have the same fields, except those that funct
     'modelMayApprove',
     'aliasOf',
     'atProvider',
+    'forms',
   ])
 })
 
