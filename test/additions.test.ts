@@ -112,6 +112,7 @@ test('a surface with errors and keys of its own takes no more files of code, as 
     'src/wire/client/anthropic-messages/nested-members.ts',
     'src/wire/client/anthropic-messages/request.ts',
     'src/wire/client/anthropic-messages/tools.ts',
+    'src/wire/client/anthropic-messages/typed-tools.ts',
     'src/wire/client/anthropic-messages/usage.ts',
   ])
 })

@@ -4,6 +4,7 @@ import {
   encodeAnthropicRequest,
   joinAnthropic,
   type ProviderSearch,
+  withoutForm,
 } from '../wire/provider/anthropic/codec.ts'
 import { ANTHROPIC_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, takeHints } from './http-models.ts'
@@ -54,16 +55,20 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     },
     codec: anthropicAnswers,
     dialect: ANTHROPIC_DIALECT,
-    encode: (model, request, { isOther: isPlain }) =>
-      encodeAnthropicRequest(request, {
-        model,
-        maxTokens,
-        cache,
-        deferLoading,
-        isPlain,
-        members: takeHints(request.hints, HINTS),
-        search: searchIn(request.hints),
-      }),
+    hasKinds: ({ tools }) => tools.some(({ forms }) => forms?.anthropic),
+    encode: (model, { tools, ...request }, { isOther: isPlain, hasOnlyFunctions }) =>
+      encodeAnthropicRequest(
+        { ...request, tools: hasOnlyFunctions ? tools.map(withoutForm) : tools },
+        {
+          model,
+          maxTokens,
+          cache,
+          deferLoading,
+          isPlain,
+          members: takeHints(request.hints, HINTS),
+          search: searchIn(request.hints),
+        },
+      ),
     cure: REFUSED_FEATURES,
     lasts: /support/i,
   })

@@ -304,7 +304,7 @@ const EXTRAS = {
     statuses: [400, 404, 415, 422, 500, 501],
     refusal: /image|vision|modal|media|\bfiles?\b|\bcontent\b.*\bstring/i,
   },
-  kinds: { statuses: [400, 422], refusal: /custom|shell|_patch|_search|grammar/i },
+  kinds: { statuses: [400, 422], refusal: /custom|shell|_patch|_search|grammar|bash|editor|memory|computer/i },
   hints: {
     statuses: [400, 422],
     refusal:

@@ -287,3 +287,26 @@ describe('the requests of Codex', () => {
     },
   )
 })
+
+test('a custom tool of Chat Completions is one for OpenAI, and its call and result are of the same kind', async () => {
+  const call = callReply(customCall, { input: '' }, [patch])
+  const edge = await upstreamEdge((_, index) => (index === 0 ? call : done), openAi)
+  const { type, ...lark } = grammar
+  const custom = { name: 'apply', description: 'Applies.', format: { type, grammar: lark } }
+  const tools = [{ type: 'custom', custom }]
+  const user = { role: 'user', content: 'Go' }
+  const first: any = await (await edge.post('/v1/chat/completions', { model, messages: [user], tools })).json()
+  const { message } = first.choices[0]
+  const [{ id }] = message.tool_calls
+  expect(message.tool_calls).toEqual([{ id, type: 'custom', custom: { name: 'apply', input: patch } }])
+  const messages = [user, message, { role: 'tool', tool_call_id: id, content: 'Applied.' }]
+  expect((await edge.post('/v1/chat/completions', { model, messages, tools })).status).toBe(200)
+  expect(edge.calls.map(({ body }) => body.tools)).toEqual(
+    [1, 2].map(() => [{ type: 'custom', name: 'apply', description: 'Applies.', format: grammar }]),
+  )
+  expect(edge.calls[1]?.body['input']).toMatchObject([
+    { role: 'user' },
+    { type: 'custom_tool_call', name: 'apply', input: patch },
+    { type: 'custom_tool_call_output', output: 'Applied.' },
+  ])
+})

@@ -64,8 +64,11 @@ Tools with \`defer_loading\` are told to a model once a search of the caller has
 (\`tool_search_tool_regex\`, \`…_bm25\`) is passed to its models with the deferred tools; for any other model, and in place of OpenAI’s own search, all tools are
 told from the start, and \`edgecall-ignored\` names the search.
 
-A \`custom\` tool of Chat Completions is a function with one text for the model, which is told of its grammar; its calls go back as \`custom\`, and
+A \`custom\` tool of Chat Completions is a function with one text for the model, which is told of its grammar, and for OpenAI’s Responses API a custom tool too; its calls go back as \`custom\`, and
 a history, a \`tool_choice\` and \`allowed_tools\` may have it.
+
+Tools that Anthropic defines and the caller runs (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`) are declared to models of Anthropic’s as they
+are. For any other model, and for a server of the Messages API that refuses them, they are functions with the arguments that Anthropic documents.
 
 Tools of the Responses API that the caller runs and that are not plain functions are functions for the model: \`custom\` tools, those in a
 \`namespace\`, \`local_shell\`, \`shell\`, \`apply_patch\` and a \`tool_search\` with \`execution: "client"\`, also in an item \`additional_tools\`. Their calls
@@ -80,7 +83,7 @@ export function memberPages(): Readonly<Record<string, string>> {
     section('`POST /v1/responses`', RESPONSES_MEMBERS),
     withinMembers([ITEM_MEMBERS, INPUT_PART_MEMBERS, CALLER_TOOL_MEMBERS, RESPONSES_PARTS]),
     section('`POST /v1/messages`', MESSAGES_MEMBERS),
-    `${withinMembers([PART_MEMBERS, BLOCK_MEMBERS])}\nFiles by \`file_id\` are refused. Tools that Anthropic defines for the caller (\`bash_…\`, \`text_editor_…\`, \`memory_…\`, \`computer_…\`, toolsets) are not offered, and named by their place.\n`,
+    `${withinMembers([PART_MEMBERS, BLOCK_MEMBERS])}\nFiles by \`file_id\` are refused. Toolsets (\`…_toolset_…\`) are not offered, and named by their place.\n`,
     section('`POST /v1/embeddings`', EMBEDDING_MEMBERS),
     EMBEDDINGS,
   ]

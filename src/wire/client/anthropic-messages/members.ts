@@ -43,7 +43,7 @@ const OWN =
 
 /** Those that change how a model of Anthropic's answers, and not the form of the answer. */
 const FORWARDED =
-  /^(?:claude-code|interleaved-thinking|thinking-token-count|context-1m|output-\d+k|effort|extended-cache-ttl|fine-grained-tool-streaming|token-efficient-tools|fast-mode)-/
+  /^(?:claude-code|computer-use|interleaved-thinking|thinking-token-count|context-1m|output-\d+k|effort|extended-cache-ttl|fine-grained-tool-streaming|token-efficient-tools|fast-mode)-/
 
 /** Reads the header `anthropic-beta`, a list of names, as hints to models of Anthropic; they are telemetry as such. */
 export function readBetas(header: string | undefined): readonly Hint[] {

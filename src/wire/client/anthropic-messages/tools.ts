@@ -6,8 +6,9 @@ import { either, isText, parametersSchema, toolName } from '../../schema.ts'
 import { TOOL_FIELDS } from '../../tool-fields.ts'
 import { type Hint, type HostedTool, otherMembers } from '../members.ts'
 import { optionalFlag } from '../openai-chat/request.ts'
+import { isTypedTool, typedTool } from './typed-tools.ts'
 
-/** A tool that Anthropic defines: one that it would run, or one of the caller's whose schema only its models know. */
+/** A tool that Anthropic would run, or a set of the caller's that only its models know. */
 const serverTool = v.looseObject({ type: v.string(), name: v.nullish(v.string(), '') })
 
 /** What stands for the tool of its name which the operator of the edge has set up. */
@@ -50,7 +51,7 @@ const clientTool = v.pipe(
 )
 
 /** A tool of a request: of the caller's, or one that Anthropic would run. */
-export const messagesTool = either(isServerTool, serverTool, clientTool)
+export const messagesTool = either(isTypedTool, typedTool, either(isServerTool, serverTool, clientTool))
 
 type MessagesTool = v.InferOutput<typeof messagesTool>
 

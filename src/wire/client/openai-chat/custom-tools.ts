@@ -9,7 +9,7 @@ import { someText, toolName, toolReference } from '../../schema.ts'
 
 /*
  * A custom tool takes a text where a function takes an object. A model of any provider can call functions: it is told of one
- * that has this text as its one argument.
+ * that has this text as its one argument, unless its provider takes the same form (`forms`).
  */
 
 export const customTool = v.object({
@@ -33,12 +33,12 @@ export const customTool = v.object({
 export function toCustomFunction({
   custom: { name, description, format },
 }: v.InferOutput<typeof customTool>): ClientTool {
-  const grammar =
-    format?.type === 'grammar'
-      ? { description: `A text of this grammar (${format.grammar.syntax}):\n${format.grammar.definition}` }
-      : {}
-  const properties = { input: { type: 'string', ...grammar } }
-  return { name, description, inputSchema: { type: 'object', properties, required: ['input'] } }
+  const grammar = format?.type === 'grammar' ? format.grammar : undefined
+  const inWords = grammar && { description: `A text of this grammar (${grammar.syntax}):\n${grammar.definition}` }
+  const properties = { input: { type: 'string', ...inWords } }
+  const form = { type: 'custom', name, description, format: grammar && { type: 'grammar', ...grammar } }
+  const inputSchema = { type: 'object', properties, required: ['input'] }
+  return { name, description, inputSchema, forms: { responses: form } }
 }
 
 /** A call of a custom tool in a history, as the call of its function. */

@@ -189,14 +189,22 @@ function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => bo
   return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
 }
 
-const encodeTool = encodeOnce(({ name, description, inputSchema, inputExamples }: ToolDefinition) =>
-  JSON.stringify({
-    name,
-    description: description || undefined,
-    input_schema: inputSchema,
-    input_examples: inputExamples?.length ? inputExamples : undefined,
-  }),
+const encodeTool = encodeOnce(({ name, description, inputSchema, inputExamples, forms }: ToolDefinition) =>
+  JSON.stringify(
+    forms?.anthropic ?? {
+      name,
+      description: description || undefined,
+      input_schema: inputSchema,
+      input_examples: inputExamples?.length ? inputExamples : undefined,
+    },
+  ),
 )
+
+/** Returns the same tool without the form that its caller has declared: as a function. */
+export const withoutForm = encodeOnce((tool: ToolDefinition): ToolDefinition => {
+  const { forms: _, ...definition } = tool
+  return definition
+})
 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
 
