@@ -4,6 +4,7 @@ import type { ResponseInputItem, ResponseOutputItem, Tool } from 'openai/resourc
 import { responses } from 'edgecall'
 import { describe, expect, test } from 'vitest'
 import type { ModelCall, ModelReply } from '../fixtures/model-server.ts'
+import { tool } from '../fixtures/play.ts'
 import { responsesReply } from '../fixtures/responses-events.ts'
 import { UPSTREAMS, upstreamEdge } from './upstream-edge.ts'
 
@@ -239,6 +240,45 @@ describe('a kind of tool that OpenAI’s models know', () => {
     expect(edge.calls.map(isKind)).toEqual([true, false, false])
     expect(inputOf(edge.calls[2]).map(({ type }) => type)).toEqual([undefined, 'function_call', 'function_call_output'])
     expect(edge.calls[2]?.body).toHaveProperty('include', ['reasoning.encrypted_content'])
+  })
+
+  test('goes by one name if the caller has it in a namespace, where its calls go back', async () => {
+    const call = { ...customCall, name: 'git__apply' }
+    const edge = await upstreamEdge(() => callReply(call), openAi)
+    const tools = [{ type: 'namespace', name: 'git', description: '', tools: [{ type: 'custom', name: 'apply' }] }]
+    const response = await edge.post('/v1/responses', { model, store: false, tools, input: 'Go' })
+    const { output } = await response.json<{ output: object[] }>()
+    expect(toolsOf(edge.calls[0])).toEqual([{ type: 'custom', name: 'git__apply' }])
+    expect(output).toMatchObject([{ type: 'custom_tool_call', namespace: 'git', name: 'apply', input: patch }])
+  })
+
+  test('that is a search defines what it has found, whose calls name it as OpenAI wants', async () => {
+    const { tool: search, call, output, upstream } = CASES['tool_search']!
+    const edge = await upstreamEdge(() => done, openAi)
+    const input = [
+      { role: 'user', content: 'Go' },
+      call,
+      { ...output, call_id: 'call_1' },
+      { type: 'function_call', call_id: 'call_2', name: 'git_log', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_2', output: 'abc' },
+    ]
+    await edge.post('/v1/responses', { model, store: false, tools: [search], input })
+    expect(toolsOf(edge.calls[0])).toEqual([search])
+    expect(inputOf(edge.calls[0]).slice(2)).toEqual([
+      { ...upstream, call_id: 'call_1' },
+      { type: 'function_call', call_id: 'call_2', name: 'git_log', arguments: '{}', namespace: 'git_log' },
+      { type: 'function_call_output', call_id: 'call_2', output: 'abc' },
+    ])
+  })
+
+  test('that is a search is a function beside the search of the edge', async () => {
+    const { tool: search } = CASES['tool_search']!
+    const edge = await upstreamEdge(() => done, openAi, { tools: [tool('tool_search')] })
+    await edge.post('/v1/responses', { model, store: false, tools: [search], input: 'Go' })
+    expect(toolsOf(edge.calls[0])).toMatchObject([
+      { type: 'tool_search', description: 'Test tool tool_search' },
+      { type: 'function', name: 'search_tools' },
+    ])
   })
 
   test('stays what it is in a stored conversation', async () => {
