@@ -471,8 +471,22 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'an approval over /mcp counts for one call',
     file: 'http/surfaces/mcp-waiting-calls.ts',
-    text: 'if (await directory.takeAnswer(`${name} ${number}`, until)) continue',
+    text: 'if (await directory.takeAnswer(result, Date.now() + TAKEN_MS)) return undefined',
     replacement: '',
+    test: 'http/mcp-waiting-calls.test.ts',
+  },
+  {
+    control: 'the stream of a call is continued with the key and in the session that began it alone',
+    file: 'http/surfaces/mcp-waiting-calls.ts',
+    text: "JSON.stringify(['stream', payload, tenant, key, session])",
+    replacement: "JSON.stringify(['stream', payload])",
+    test: 'http/mcp-waiting-calls.test.ts',
+  },
+  {
+    control: 'a request that its client has cancelled gets no result when its stream is continued',
+    file: 'http/surfaces/mcp-waiting-calls.ts',
+    text: 'if (end && end.reply === undefined) return',
+    replacement: 'if (undefined) return',
     test: 'http/mcp-waiting-calls.test.ts',
   },
   {

@@ -111,8 +111,8 @@ export async function performOnce(
   const directory = setup.directories.getByName(caller.tenant)
   const until = Date.now() + MOST_WAIT_MS
   let first = await directory.takeAnswer(id, expires)
-  while (first && first.reply === undefined && Date.now() < until) {
-    await pause(LOOK_MS, request.signal)
+  for (let ms = LOOK_MS; first && first.reply === undefined && Date.now() < until; ms *= 1.5) {
+    await pause(ms, request.signal)
     request.signal.throwIfAborted()
     first = await directory.takeAnswer(id, expires)
   }
@@ -128,7 +128,7 @@ export async function performOnce(
 }
 
 const IN_DOUBT = 'A person has allowed this call once. It was made, and what came of it is not known: check that first.'
-/** How long a repeated request waits for the first, and how often it looks, in milliseconds. */
+/** How long a repeated request waits for the first, and how soon it looks first, then less and less often, in milliseconds. */
 const MOST_WAIT_MS = 60_000
 const LOOK_MS = 250
 /** The most characters of an answer that is kept for repeated requests: as many bytes as a row may have, at worst. */
