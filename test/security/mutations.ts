@@ -1305,8 +1305,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a webhook whose signature is wrong starts no run',
     file: 'triggers/webhooks.ts',
-    text: 'if (verdict === undefined) {',
-    replacement: "if (verdict === ('' as typeof verdict)) {",
+    text: 'if (verdict === undefined) throw',
+    replacement: "if (verdict === ('' as typeof verdict)) throw",
     test: 'triggers/triggers.test.ts',
   },
   {
