@@ -29,10 +29,17 @@ let release = () => {}
 
 /** Answers as the last message says: `call NAME`, `fail`, `overload`, `hang`, `write`. */
 function reply({
-  body: { messages },
+  path,
+  body: { messages, input },
 }: {
-  body: { messages: readonly { role?: unknown; content?: unknown }[] }
+  path: string
+  body: { messages: readonly { role?: unknown; content?: unknown }[]; input?: unknown }
 }): ModelReply {
+  if (path.endsWith('/embeddings')) {
+    const data = [{ object: 'embedding', index: 0, embedding: [0.5] }]
+    const body = { object: 'list', data, model: 'test', usage: { prompt_tokens: 1, total_tokens: 1 } }
+    return input === 'fail' ? { status: 500, body: {} } : { body }
+  }
   const last = messages.at(-1)
   const text = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
   // A request for a summary comes last, after what it is about.
@@ -288,6 +295,17 @@ describe.each(Object.entries(STARTS))('POST %s', (path, bodyOf) => {
       const { status } = await send(`POST ${path}`, { key: 'rated', json: withModel(bodyOf('Hello')) })
       expect(status).toBe(429)
     })
+  })
+})
+
+test('POST /v1/embeddings', async () => {
+  const post = (status: number, json: object) => ask('POST /v1/embeddings', status, { json })
+  await post(200, { model: MODEL, input: 'Hello' })
+  await post(404, { model: 'openai2/none', input: 'Hello' })
+  await post(502, { model: MODEL, input: 'fail' })
+  await eventually(async () => {
+    const { status } = await send('POST /v1/embeddings', { key: 'rated', json: { model: MODEL, input: 'Hello' } })
+    expect(status).toBe(429)
   })
 })
 
