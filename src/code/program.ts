@@ -45,7 +45,7 @@ export const SUSPENDED = failure('suspended', 'The program waits.')
  * rejects: what the program throws is a failure with the line of the code.
  */
 export async function runProgram(code: string, host: ProgramHost): Promise<ToolOutcome> {
-  const refusal = refusalOf(code)
+  const refusal = host.calls.isResumed ? undefined : refusalOf(code)
   if (refusal) return refusal
   const end = new AbortController()
   const signal = AbortSignal.any([end.signal, host.signal])

@@ -29,6 +29,8 @@ export interface ProgramCalls {
   readonly startedAt: number
   /** The same each time. Random numbers are made from it. */
   readonly seed: string
+  /** Whether the program has asked for something in an earlier pass: it may have had effects, and is not refused any more. */
+  readonly isResumed: boolean
   /** Takes what the program asks for next. Throws a `ProgramStopped` if the program must end. */
   ask(asks: readonly ProgramAsk[]): void
   /**

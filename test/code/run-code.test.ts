@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { runProgram } from '../../src/code/program.ts'
 import { codeHook, runCodeTool } from '../../src/code/run-code.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { searchHook } from '../../src/search/hook.ts'
@@ -195,6 +196,20 @@ test.each([
     ])
   },
 )
+
+test('a program that has begun under a version which rounded its numbers continues', async () => {
+  const calls = { startedAt: 0, seed: 's', ask: () => {}, next: async () => [] }
+  const lookups = { describe: async () => '', search: async () => '' }
+  const run = (isResumed: boolean) =>
+    runProgram(`return ${ID}`, {
+      loader: vmLoader(),
+      calls: { ...calls, isResumed },
+      lookups,
+      signal: new AbortController().signal,
+    })
+  expect(await run(false)).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
+  expect(await run(true)).toEqual({ ok: true, content: [{ type: 'text', text: String(Number(ID)) }] })
+})
 
 function playProgram(code: string) {
   return play({

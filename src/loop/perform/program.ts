@@ -53,6 +53,11 @@ export class ProgramPass implements ProgramCalls {
     return `${this.#running.state.request.runId} ${this.#call.callId}`
   }
 
+  get isResumed(): boolean {
+    const { calls, releases } = this.#call.program
+    return calls.size > 0 || releases.length > 0
+  }
+
   /** Whether the program waits for calls that nothing performs now. */
   get isSuspended(): boolean {
     return this.#isSuspended
