@@ -5,7 +5,7 @@ import { openWorld } from './world.ts'
 
 /** `npm run test:faults` sends requests for this many seconds, and bounds the CPU time of each. */
 const seconds = Number(process.env['FUZZ_SECONDS'] ?? 0)
-const seed = Number(process.env['FUZZ_SEED'] ?? 15)
+const seed = Number(process.env['FUZZ_SEED'] ?? 16)
 const EFFORT = seconds > 0 ? { numRuns: 1_000_000, interruptAfterTimeLimit: seconds * 1000 } : { numRuns: 1000 }
 
 test(
