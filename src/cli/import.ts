@@ -170,7 +170,7 @@ function checkParts(document: unknown): void {
 /** Reads another document, by its path within the first one's folder. Undefined if there is none. */
 type ReadDocument = (path: string) => unknown
 
-const MOST_DOCUMENTS = 200
+const MOST_DOCUMENTS = 10_000
 /** The key of the bundled documents in the root. A name of letters alone needs no escapes in a reference. */
 const KEY = 'x-bundled'
 

@@ -1,7 +1,9 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { ArgumentStyle, Styles } from '../definitions/http/style.ts'
-import { listNotation } from './openapi-lists.ts'
+import { maySend } from '../definitions/http/definition.ts'
+import { listNotation, showsBrackets } from './openapi-lists.ts'
 import { resolveRef, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
+import { isOf, isPlain, isPlainList, knownParts, mayBeList, mayBeObject } from './openapi-shape.ts'
 
 /** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
 export interface RequestArguments {
@@ -31,6 +33,16 @@ class Arguments {
   readonly properties: Record<string, JsonSchema> = {}
   readonly required: string[] = []
   readonly styles: Record<string, ArgumentStyle> = {}
+  readonly #schemas: SchemaReader
+
+  constructor(schemas: SchemaReader) {
+    this.#schemas = schemas
+  }
+
+  /** Returns a schema without references, to see what kind of value it takes. */
+  shape(schema: JsonSchema): JsonSchema {
+    return this.#schemas.unfold(schema)
+  }
 
   /** Adds an argument and returns its placeholder. */
   add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
@@ -57,20 +69,27 @@ class Arguments {
 }
 
 const PLACES = new Set<unknown>(['path', 'query', 'header'])
+/** Headers that each request has without an argument for them. */
+const ALWAYS = /^(?:idempotency-key|content-length|host)$/i
 
 /** Reads the arguments of an operation. Throws an UnsupportedError if a definition cannot express what it needs. */
 export function requestArguments(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
-  const all = new Arguments()
+  const all = new Arguments(schemas)
   const query: Record<string, string> = {}
   const headers: Record<string, string> = {}
   const inPath = new Map<string, string>()
-  for (const parameter of parametersOf(document, source)) {
+  // Some documents tell operations of one path apart by a fragment, which no request has.
+  const [template = ''] = source.path.split('#')
+  const parameters = parametersOf(document, source)
+  const keys = new Set(parameters.flatMap((each) => (each['in'] === 'query' ? [each['name']] : [])))
+  for (const parameter of parameters) {
     const { name: parameterName, in: place, required } = parameter
     const name = String(parameterName)
     const isRequired = required === true || place === 'path'
     // OpenAPI ignores header parameters with these names: other parts of the document define them.
     if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
     if (parameterName === undefined) throw new UnsupportedError('one of its parameters has no name')
+    if (place === 'header' && !maySend(name) && (!isRequired || ALWAYS.test(name))) continue
     if (place === 'cookie') {
       if (isRequired) throw new UnsupportedError(`it needs the cookie ${name}, and tools send none`)
       continue
@@ -78,20 +97,23 @@ export function requestArguments(document: Fields, source: Source, schemas: Sche
     if (!PLACES.has(place))
       throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, where tools put no parameters`)
     // Some documents name parameters that the path has no place for.
-    if (place === 'path' && !source.path.includes(`{${name}}`)) continue
+    if (place === 'path' && !template.includes(`{${name}}`)) continue
     const schema = schemaOf(parameter, schemas)
     if (place === 'query')
-      addQuery({ all, query, texts: textsOf(parameter, source.fields) }, { ...parameter, name, isRequired }, schema)
+      addQuery(
+        { all, query, keys, texts: textsOf(parameter, source.fields) },
+        { ...parameter, name, isRequired },
+        schema,
+      )
     else {
       const placeholder = placed(all, { ...parameter, name, isRequired }, schema)
       if (place === 'path') inPath.set(name, placeholder)
       else headers[name] = placeholder
     }
   }
-  const path = source.path.replace(
-    /\{([^{}]+)\}/g,
-    (_, name: string) => inPath.get(name) ?? all.add(name, 'path', { type: 'string' }, true),
-  )
+  const path = template
+    .replace(/^(?!\/)/, '/')
+    .replace(/\{([^{}]+)\}/g, (_, name: string) => inPath.get(name) ?? all.add(name, 'path', { type: 'string' }, true))
   const media = mediaOf(document, source)
   const body = media && bodyOf(document, media, schemas, all)
   // Servers may refuse a patch or a JSON:API document that is sent as plain JSON.
@@ -116,17 +138,16 @@ function parametersOf(document: Fields, { item, fields }: Source): Fields[] {
   return [...parameters.values()]
 }
 
+/** Whether a parameter is written as JSON, of whatever type it is. */
+function isJson(content: unknown): boolean {
+  return JSON_TYPE.test(Object.keys(Object(content))[0] ?? '')
+}
+
 function schemaOf({ schema, content, description }: Fields, schemas: SchemaReader): JsonSchema {
   const [media] = Object.values(isObject(content) ? content : {})
   const read = schemas.read(schema ?? (isObject(media) ? media['schema'] : undefined))
   const isSaid = typeof description !== 'string' || description === '' || read['description'] !== undefined
   return isSaid ? read : { ...read, description }
-}
-
-/** Returns whether all values of a schema are of a type, or null. */
-function isOf({ type }: JsonSchema, wanted: string): boolean {
-  const types = [type].flat()
-  return types.includes(wanted) && types.every((each) => each === wanted || each === 'null')
 }
 
 /** Returns the placeholder of a list whose items are joined. */
@@ -141,12 +162,13 @@ function placed(
   schema: JsonSchema,
 ): string {
   const placeholder = all.add(name, String(place), schema, isRequired)
-  if (content !== undefined) return placeholder
+  if (content !== undefined) return isJson(content) ? all.style(placeholder, { style: 'json' }) : placeholder
   if (style !== 'simple' && style !== 'label' && style !== 'matrix')
     throw new UnsupportedError(
       `its parameter ${name} has the style ${String(style)}, which is none of the ${String(place)}`,
     )
-  if (style === 'simple' && !mayBeObject(schema)) return isOf(schema, 'array') ? joined(placeholder, ',') : placeholder
+  const shape = all.shape(schema)
+  if (style === 'simple' && !mayBeObject(shape)) return mayBeList(shape) ? joined(placeholder, ',') : placeholder
   return all.style(placeholder, { style, ...(explode === true && { explode }), ...(style === 'matrix' && { name }) })
 }
 
@@ -159,6 +181,8 @@ interface Parameter extends Fields {
 interface QueryPart {
   readonly all: Arguments
   readonly query: Record<string, string>
+  /** The names of all query parameters, each of which is the key of its own. */
+  readonly keys: ReadonlySet<unknown>
   /** What the document says of the parameter, where its own examples may be. */
   readonly texts: readonly string[]
 }
@@ -168,80 +192,49 @@ interface QueryPart {
  * one argument.
  */
 function addQuery(
-  { all, query, texts }: QueryPart,
-  { name, isRequired, explode, style = 'form', content }: Parameter,
+  { all, query, keys, texts }: QueryPart,
+  { name, isRequired, content, style = 'form', explode = style === 'form' }: Parameter,
   schema: JsonSchema,
 ): void {
   const add = (key: string, placeholder: string) => {
     query[key] = placeholder
   }
   if (content !== undefined) {
-    const { description = '' } = schema
-    const asJson = { type: 'string', description: `${String(description)} A list, as JSON.`.trim() }
-    return add(name, all.add(name, 'query', isOf(schema, 'array') ? asJson : schema, isRequired))
+    const placeholder = all.add(name, 'query', schema, isRequired)
+    return add(name, isJson(content) ? all.style(placeholder, { style: 'json' }) : placeholder)
   }
-  const isDeep = style === 'deepObject'
+  const shape = all.shape(schema)
+  const isDeep = style === 'deepObject' || (style === 'form' && mayBeObject(shape) && showsBrackets(name, texts))
   const addPart = (key: string, placeholder: string, part: JsonSchema) => {
-    if (!isDeep || isPlain(part)) return add(key, placeholder)
+    if (!isDeep || isPlain(all.shape(part))) return add(key, placeholder)
     const lists = listNotation(key, texts)
-    if (lists === 'brackets' && isPlainList(part)) return add(`${key}[]`, placeholder)
-    return add(key, all.style(placeholder, { style, ...(lists !== 'brackets' && { lists }) }))
+    if (lists === 'brackets' && isPlainList(all.shape(part))) return add(`${key}[]`, placeholder)
+    return add(key, all.style(placeholder, { style: 'deepObject', ...(lists !== 'brackets' && { lists }) }))
   }
   const parts = knownParts(schema)
-  if (parts && (isDeep || (style === 'form' && explode !== false))) {
+  if (parts && (isDeep || explode === true)) {
     const { required } = schema
     for (const [key, part] of parts) {
       const isNeeded = isRequired && Array.isArray(required) && required.includes(key)
-      addPart(isDeep ? `${name}[${key}]` : key, all.add(key, name, part, isNeeded), part)
+      const fullKey = isDeep ? `${name}[${key}]` : key
+      // One key has one value: that of the parameter of its name, or of the first object with such a property.
+      if (keys.has(fullKey) || Object.hasOwn(query, fullKey)) continue
+      addPart(fullKey, all.add(key, name, part, isNeeded), part)
     }
     return
   }
   const placeholder = all.add(name, 'query', schema, isRequired)
   if (isDeep) return addPart(name, placeholder, schema)
-  if (mayBeObject(schema) && (style === 'form' || style === 'spaceDelimited' || style === 'pipeDelimited'))
-    return add(name, all.style(placeholder, { style, ...(style === 'form' && explode === false && { explode }) }))
-  const joiner = style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ','
-  const isJoined = isOf(schema, 'array') && (explode === false || joiner !== ',')
-  add(name, isJoined ? joined(placeholder, joiner) : placeholder)
+  const own = pairStyle(style, explode)
+  if (mayBeObject(shape)) return add(name, all.style(placeholder, own))
+  const joiner = own.style === 'form' ? ',' : own.style === 'spaceDelimited' ? ' ' : '|'
+  add(name, mayBeList(shape) && explode !== true ? joined(placeholder, joiner) : placeholder)
 }
 
-/** Returns the properties of an object that has no others; undefined for any other schema. */
-function knownParts(schema: JsonSchema): [string, JsonSchema][] | undefined {
-  const { properties, additionalProperties = false, ...others } = schema
-  const parts = Object.entries(isObject(properties) ? properties : {})
-  const isKnown = isOf(schema, 'object') && parts.length > 0 && !UNIONS.some((keyword) => keyword in others)
-  if (!isKnown || isObject(additionalProperties) || additionalProperties === true) return undefined
-  return parts.map(([key, part]) => [key, isObject(part) ? part : {}])
-}
-
-const UNIONS = ['allOf', 'anyOf', 'oneOf', '$ref']
-
-/** Whether a value of a schema may be an object. Of a schema that says nothing of it, none is taken for one. */
-function mayBeObject(schema: JsonSchema): boolean {
-  const { type, properties, additionalProperties } = schema
-  if (type !== undefined) return [type].flat().includes('object')
-  if (isObject(properties) || isObject(additionalProperties)) return true
-  return branchesOf(schema).some(mayBeObject)
-}
-
-/** Whether all values of a schema are plain: neither lists nor objects. */
-function isPlain(schema: JsonSchema): boolean {
-  const { type, enum: values, const: value } = schema
-  if (type !== undefined) return [type].flat().every((each) => each !== 'array' && each !== 'object')
-  if (Array.isArray(values) || value !== undefined)
-    return [values ?? value].flat().every((each) => typeof each !== 'object')
-  const branches = branchesOf(schema)
-  return branches.length > 0 && branches.every(isPlain)
-}
-
-function isPlainList(schema: JsonSchema): boolean {
-  return isOf(schema, 'array') && isObject(schema['items']) && isPlain(schema['items'])
-}
-
-function branchesOf(schema: JsonSchema): JsonSchema[] {
-  return ['anyOf', 'oneOf', 'allOf']
-    .flatMap((keyword) => (Array.isArray(schema[keyword]) ? schema[keyword] : []))
-    .filter(isObject)
+/** Returns how a list or an object is written in a query or a form; a style that these do not have is taken for `form`. */
+function pairStyle(style: unknown, explode: unknown): ArgumentStyle {
+  if (explode !== true && (style === 'spaceDelimited' || style === 'pipeDelimited')) return { style }
+  return { style: 'form', ...(explode !== true && { explode: false }) }
 }
 
 /** Returns all texts in which a document may show how a parameter is written. */
@@ -342,16 +335,31 @@ function formOf({ encoding }: Media, parts: readonly [string, unknown][], form: 
   if (parts.length === 0) throw new UnsupportedError('its form is of several schemas, and tools send the fields of one')
   const fields = parts.flatMap(([key, inner]) => {
     const schema = isObject(inner) ? inner : {}
-    if (isFile(schema)) {
+    const shape = all.shape(schema)
+    if (isFile(shape)) {
       if (isNeeded(key)) throw new UnsupportedError(`its field ${key} is a file, and tools send none`)
       return []
     }
-    const { style, explode } = Object(Object(encoding)[key])
+    const { style, explode, contentType } = Object(Object(encoding)[key])
     const placeholder = all.add(key, 'body', schema, isNeeded(key))
-    if (!isOf(schema, 'array')) return [[key, placeholder]]
-    if (style === 'deepObject') return [[`${key}[]`, placeholder]]
-    const joiner = style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ','
-    return [[key, explode === false ? joined(placeholder, joiner) : placeholder]]
+    if (style === undefined && explode === undefined) {
+      // Without a style, a value is of the media type of its kind, which is JSON for objects.
+      const isOneText = mayBeObject(shape) || JSON_TYPE.test(String(contentType))
+      const { items } = shape
+      const isList = isOf(shape, 'array') && isObject(items) && (mayBeObject(items) || mayBeList(items))
+      return [
+        [
+          key,
+          isOneText || isList
+            ? all.style(placeholder, { style: 'json', ...(!isOneText && { explode: true }) })
+            : placeholder,
+        ],
+      ]
+    }
+    if (style === 'deepObject') return [[isOf(shape, 'array') ? `${key}[]` : key, placeholder]]
+    const isExploded = explode ?? (style ?? 'form') === 'form'
+    const isStyled = mayBeObject(shape) || (mayBeList(shape) && isExploded !== true)
+    return [[key, isStyled ? all.style(placeholder, pairStyle(style, isExploded)) : placeholder]]
   })
   return Object.fromEntries(fields)
 }

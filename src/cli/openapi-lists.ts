@@ -13,6 +13,12 @@ export function listNotation(key: string, texts: readonly string[]): NonNullable
   return 'brackets'
 }
 
+/** Whether texts show a parameter as an object in brackets, such as `sort_by[name]=asc`. */
+export function showsBrackets(name: string, texts: readonly string[]): boolean {
+  const pattern = new RegExp(`(?<![\\w\\]-])${escaped(name)}(?:\\[|%5B)[\\w-]+(?:\\]|%5D)[^\\s=]*=`)
+  return texts.some((text) => pattern.test(text))
+}
+
 function notationIn(key: string, text: string): ArgumentStyle['lists'] {
   // What precedes it is not part of a longer name.
   const pattern = new RegExp(`(?<![\\w\\]-])${escaped(key)}((?:\\[[^\\][]*\\])*)=([^&\\s"'<>]*)`, 'g')

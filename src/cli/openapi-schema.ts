@@ -20,6 +20,8 @@ const MOST_INLINED = 500
 const MOST_INLINED_LEVELS = 64
 /** The deepest level of schemas that is read: the reader is recursive, also across references. */
 const MOST_LEVELS = 500
+/** How many references that follow each other are replaced to tell the type of a value. */
+const MOST_UNFOLDED = 2
 /** The most schemas that are read for one operation: an edge takes 500. */
 const MOST_SCHEMAS = 1000
 /** Returns a value, or the target of its reference in the document. Throws an UnsupportedError if there is none. */
@@ -120,6 +122,21 @@ export class SchemaReader {
   read(schema: unknown): JsonSchema {
     const read = this.#read(schema, [])
     return isObject(read) ? read : {}
+  }
+
+  /** Returns a schema that was read with its references replaced, as far as they tell what type a value is of. */
+  unfold(schema: JsonSchema, levels = MOST_UNFOLDED): JsonSchema {
+    const { $ref, items, ...rest } = schema
+    if (typeof $ref === 'string') {
+      const target = this.#defs[$ref.slice('#/$defs/'.length)]
+      return target && levels > 0 ? this.unfold(target, levels - 1) : {}
+    }
+    const unions = ['anyOf', 'oneOf', 'allOf'].flatMap((keyword) => {
+      const branches = rest[keyword]
+      if (!Array.isArray(branches)) return []
+      return [[keyword, branches.map((each) => (isObject(each) ? this.unfold(each, levels) : each))] as const]
+    })
+    return { ...rest, ...(isObject(items) && { items: this.unfold(items, levels) }), ...Object.fromEntries(unions) }
   }
 
   #read(schema: unknown, open: readonly string[]): unknown {

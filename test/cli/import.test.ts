@@ -202,8 +202,9 @@ describe('an operation', () => {
     expect(inputSchema.properties.ids).toEqual({ ...list, description: 'Ids.' })
   })
 
-  test('joins lists that may be null, and lists outside the query', () => {
+  test('joins lists that may be null or texts, and lists outside the query', () => {
     const list = { type: 'array', items: string }
+    const either = { oneOf: [string, list] }
     const { http, inputSchema } = one('get', '/x/{ids}', {
       parameters: [
         { name: 'ids', in: 'path', required: true, schema: list },
@@ -217,6 +218,7 @@ describe('an operation', () => {
           schema: { type: ['object', 'null'], properties: { a: string } },
         },
         { name: 'sort', in: 'query', content: { 'application/json': { schema: list } } },
+        { name: 'either', in: 'query', explode: false, schema: either },
       ],
     })
     const nullable = { ...list, type: ['array', 'null'] }
@@ -226,13 +228,15 @@ describe('an operation', () => {
       'X-Range': { type: 'object', properties: { from: string } },
       kinds: nullable,
       a: string,
-      sort: { type: 'string', description: 'A list, as JSON.' },
+      sort: list,
+      either,
     })
     expect([http.url, http.headers, http.query]).toEqual([
       'https://pets.example.com/v1/x/{ids|,}',
       { 'X-Tags': '{X-Tags|,}', 'X-Range': '{X-Range}' },
-      { kinds: '{kinds|,}', 'deep[a]': '{a}', sort: '{sort}' },
+      { kinds: '{kinds|,}', 'deep[a]': '{a}', sort: '{sort}', either: '{either|,}' },
     ])
+    expect(http.styles).toEqual({ 'X-Range': { style: 'simple' }, sort: { style: 'json' } })
   })
 
   test('writes lists in objects as the examples of the document do, and else in brackets', () => {
@@ -317,19 +321,93 @@ describe('an operation', () => {
         expand: list,
         ids: list,
         tags: list,
+        owner: { type: 'object' },
+        pets: { type: 'array', items: { type: 'object' } },
+        either: { anyOf: [string, { type: 'object' }] },
+        whole: list,
+        flat: { type: 'object' },
+        deep: { type: 'object' },
         photo: { ...string, format: 'binary' },
       },
       required: ['amount'],
     }
-    const encoding = { expand: { style: 'deepObject', explode: true }, ids: { explode: false } }
+    const encoding = {
+      expand: { style: 'deepObject', explode: true },
+      ids: { explode: false },
+      whole: { contentType: 'application/json' },
+      flat: { style: 'form' },
+      deep: { style: 'deepObject' },
+    }
     const { http, inputSchema } = one('post', '/x', { requestBody: { content: { [type]: { schema, encoding } } } })
     expect(http).toEqual({
       method: 'POST',
       url: 'https://pets.example.com/v1/x',
-      body: { amount: '{amount}', 'expand[]': '{expand}', ids: '{ids|,}', tags: '{tags}' },
+      body: {
+        ...{
+          amount: '{amount}',
+          'expand[]': '{expand}',
+          ids: '{ids}',
+          tags: '{tags}',
+          owner: '{owner}',
+          pets: '{pets}',
+        },
+        ...{ either: '{either}', whole: '{whole}', flat: '{flat}', deep: '{deep}' },
+      },
       bodyType,
+      styles: {
+        ids: { style: 'form', explode: false },
+        owner: { style: 'json' },
+        pets: { style: 'json', explode: true },
+        either: { style: 'json' },
+        whole: { style: 'json' },
+        flat: { style: 'form' },
+      },
     })
     expect(inputSchema).toMatchObject({ required: ['amount'], properties: { amount: { type: 'integer' }, ids: list } })
+  })
+
+  test('lacks headers that it needs no argument for and a fragment of its path, which begins with a slash', () => {
+    const header = (name: string, required = false) => ({ name, in: 'header', required, schema: string })
+    const names = ['Via', 'Cookie', 'a b'].map((name) => header(name))
+    const parameters = [header('Idempotency-Key', true), header('Content-Length', true), ...names, header('X-A')]
+    expect(one('get', 'pets', {}).http.url).toBe('https://pets.example.com/v1/pets')
+    expect(one('post', '/pets#adopt', { parameters }).http).toEqual({
+      method: 'POST',
+      url: 'https://pets.example.com/v1/pets',
+      headers: { 'X-A': '{X-A}' },
+    })
+  })
+
+  test('has one argument for each key of its query', () => {
+    const query = (name: string, properties: object) => ({ name, in: 'query', schema: { type: 'object', properties } })
+    const { http, inputSchema } = one('get', '/x', {
+      parameters: [
+        query('pages', { page: {}, order: {} }),
+        query('rows', { order: {}, row: {} }),
+        { name: 'page', in: 'query' },
+      ],
+    })
+    expect(http.query).toEqual({ order: '{order}', row: '{row}', page: '{page}' })
+    expect(Object.keys(inputSchema.properties)).toEqual(['order', 'row', 'page'])
+  })
+
+  test('writes the query in brackets if the document shows them, and repeats keys that it explodes', () => {
+    const list = { type: 'array', items: string }
+    const { http } = one('get', '/x', {
+      parameters: [
+        { name: 'sort_by', in: 'query', schema: { type: 'object' }, description: 'Such as sort_by[name]=asc.' },
+        { name: 'sort', in: 'query', schema: { type: 'object' } },
+        { name: 'a', in: 'query', style: 'spaceDelimited', explode: true, schema: list },
+        { name: 'b', in: 'query', style: 'pipeDelimited', schema: list },
+        { name: 'c', in: 'query', style: 'simple', schema: list },
+        { name: 'd', in: 'query', content: { 'application/json': { schema: string } } },
+        { name: 'e', in: 'query', content: { 'text/plain': { schema: string } } },
+      ],
+    })
+    expect([http.query, http.styles]).toEqual([
+      { sort_by: '{sort_by}', sort: '{sort}', a: '{a}', b: '{b||}', c: '{c|,}', d: '{d}', e: '{e}' },
+      { sort_by: { style: 'deepObject' }, sort: { style: 'form' }, d: { style: 'json' } },
+    ])
   })
 
   test('is read from the target of its reference', () => {
@@ -495,8 +573,8 @@ describe('an operation', () => {
     [
       'a header of the connection',
       'get',
-      { parameters: [{ name: 'Host', in: 'header', schema: string }] },
-      'http.headers.Host: expected another header: this one is not for a tool to send',
+      { parameters: [{ name: 'Via', in: 'header', required: true, schema: string }] },
+      'http.headers.Via: expected another header: this one is not for a tool to send',
     ],
     [
       'a style that its place has not',
@@ -587,6 +665,13 @@ test('a definition that would be too large with inlined references keeps its ref
   const { inputSchema } = Object(tools[0]?.definition) as Record<string, any>
   expect(inputSchema.properties.p0).toEqual({ $ref: '#/$defs/B' })
   expect(Object.keys(inputSchema.$defs)).toEqual(['B', 'C', 'D'])
+  const form = { properties: { a: { $ref: '#/components/schemas/A' }, d: { $ref: '#/components/schemas/D' } } }
+  const requestBody = { content: { 'multipart/form-data': { schema: form } } }
+  const [tool] = readOpenApi(api({ '/x': { post: { requestBody } } }, { components: { schemas } })).tools
+  expect(Object(tool?.definition['http'])).toMatchObject({
+    body: { a: '{a}', d: '{d}' },
+    styles: { a: { style: 'json' } },
+  })
 })
 
 test('recursive definitions keep references and are converted quickly', () => {
@@ -646,6 +731,15 @@ test('references to other files are bundled transitively, and unreadable files s
     { method: 'GET', url: 'https://pets.example.com/v1/pets', query: { page: '{page}', and: '{and}', name: '{name}' } },
   ])
   expect(skipped.map(({ operation }) => operation)).toEqual(['/far', '/gone'])
+})
+
+test('a document of a thousand files is read in full', () => {
+  const names = Array.from({ length: 1000 }, (_, at) => `/p${at}`)
+  const document = api(Object.fromEntries(names.map((name) => [name, { $ref: `.${name}.json` }])))
+  const { tools } = readOpenApi(bundleOpenApi(document, () => ({ get: {} })))
+  expect(tools.map(({ definition }) => Object(definition['http']).url)).toEqual(
+    names.map((name) => `https://pets.example.com/v1${name}`),
+  )
 })
 
 test('an operation in an unreadable file is skipped, and no other', () => {

@@ -15,6 +15,7 @@ import {
   fillJson,
   fillText,
   isDots,
+  nameAlone,
   namesIn,
   parseEndpoint,
   type Values,
@@ -162,7 +163,7 @@ function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest,
   const all = Object.entries(args)
   const presentArguments = new Map(all.filter(([, value]) => value !== null))
   const bodyValue = fillJson(http.body, new Map([...all, ...secrets]))
-  const body = bodyValue === undefined ? undefined : encodeBody(bodyValue, http.bodyType)
+  const body = bodyValue === undefined ? undefined : encodeBody(bodyValue, http)
   const headers = {
     ...PLAIN_HEADERS,
     ...(!isRead(method) && { 'idempotency-key': context.idempotencyKey }),
@@ -173,8 +174,13 @@ function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest,
   return { url: buildUrl(http, presentArguments), method, headers, ...(body && { body: body.text }) }
 }
 
-function encodeBody(body: unknown, kind: HttpCall['bodyType'] = 'json'): EncodedBody {
-  return kind === 'json' ? { type: 'application/json', text: JSON.stringify(body) } : encodeForm(body, kind)
+function encodeBody(body: unknown, { body: template, bodyType = 'json', styles = {} }: HttpCall): EncodedBody {
+  if (bodyType === 'json') return { type: 'application/json', text: JSON.stringify(body) }
+  const own = Object.entries(Object(template)).flatMap(([field, text]) => {
+    const style = styleOf(styles, nameAlone(text) ?? '')
+    return style ? [[field, style] as const] : []
+  })
+  return encodeForm(body, bodyType, Object.fromEntries(own))
 }
 
 function buildUrl({ url: template, query = {}, styles = {} }: HttpCall, values: Values): string {

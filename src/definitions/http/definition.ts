@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { isObject, type JsonSchema, POINTER } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { byName } from '../../wire/schema.ts'
-import { namesIn, parseEndpoint } from './template.ts'
+import { nameAlone, namesIn, parseEndpoint } from './template.ts'
 import { stylePlaces, STYLES } from './style.ts'
 import { isPrivate } from '../../contract/private-host.ts'
 
@@ -79,22 +79,22 @@ function urlFaults({ url, method, body, bodyType = 'json' }: HttpCall, { require
 }
 
 /** A style belongs to the places where its argument stands by itself. */
-function styleFaults({ url, query = {}, headers = {}, styles = {} }: HttpCall): Fault[] {
+function styleFaults({ url, query = {}, headers = {}, styles = {}, body, bodyType }: HttpCall): Fault[] {
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return []
   const pairs = [...endpoint.query.map(([, text]) => text), ...Object.values(query)]
-  const inPlaces = { path: namesIn(endpoint.segments), query: pairs.flatMap(aloneIn), header: namesIn(headers) }
+  const inPlaces = {
+    path: namesIn(endpoint.segments),
+    query: pairs.map(nameAlone),
+    header: namesIn(headers),
+    form: bodyType === 'form' || bodyType === 'multipart' ? Object.values(Object(body)).map(nameAlone) : [],
+  }
   return Object.entries(styles).flatMap(([argument, style]): Fault[] => {
     const places = stylePlaces(style)
     return places.some((place) => inPlaces[place].includes(argument))
       ? []
       : [[`http.styles.${argument}`, `{${argument}} by itself in the ${places.join(' or a ')}`]]
   })
-}
-
-/** Returns the name of the placeholder that a text consists of. */
-function aloneIn(text: string): string[] {
-  return namesIn(text).filter((name) => text === `{${name}}`)
 }
 
 function headerFaults({ headers = {}, bodyType = 'json' }: HttpCall): Fault[] {
@@ -110,6 +110,11 @@ function headerFaults({ headers = {}, bodyType = 'json' }: HttpCall): Fault[] {
     headerNames.add(name)
     return expected === undefined ? [] : [[`http.headers.${headerName}`, expected]]
   })
+}
+
+/** Whether a tool may send a header of this name. */
+export function maySend(name: string): boolean {
+  return HEADER_NAME.test(name) && !RESERVED.test(name.toLowerCase())
 }
 
 function headerFault(name: string, value: string): string | undefined {

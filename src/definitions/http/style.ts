@@ -4,15 +4,16 @@ import { byName } from '../../wire/schema.ts'
 import { asText, formFields, isFields } from './fields.ts'
 
 const STYLE = v.strictObject({
-  style: v.picklist(['simple', 'label', 'matrix', 'form', 'spaceDelimited', 'pipeDelimited', 'deepObject']),
+  style: v.picklist(['simple', 'label', 'matrix', 'form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'json']),
   explode: v.exactOptional(v.boolean()),
   name: v.exactOptional(v.string()),
   lists: v.exactOptional(v.picklist(['brackets', 'indices', 'repeated', 'commas'])),
 })
 
 /**
- * How the value of an argument is written in the path, the query or a header: the `style` and `explode` of OpenAPI 3.1
- * (Parameter Object, Style Values), whose default is `explode: true` for `form` alone. `name`: the name that `matrix`
+ * How the value of an argument is written in the path, the query, a header or a field of a form: the `style` and `explode`
+ * of OpenAPI 3.1 (Parameter Object, Style Values), whose default is `explode: true` for `form` alone; or `json`, of whose
+ * list `explode` writes each item by itself. `name`: the name that `matrix`
  * writes, by default the argument's. `lists`: how `deepObject` writes lists, which OpenAPI does not say: `key[]=a`
  * (default), `key[0]=a`, `key=a&key=b` or `key=a,b`.
  */
@@ -27,9 +28,10 @@ export function styleOf(styles: Styles, argument: string): ArgumentStyle | undef
 }
 
 /** Returns the places of a request whose values a style writes. */
-export function stylePlaces({ style }: ArgumentStyle): readonly ('path' | 'query' | 'header')[] {
+export function stylePlaces({ style }: ArgumentStyle): readonly ('path' | 'query' | 'header' | 'form')[] {
   if (style === 'simple') return ['path', 'header']
-  return style === 'label' || style === 'matrix' ? ['path'] : ['query']
+  if (style === 'json') return ['path', 'query', 'header', 'form']
+  return style === 'label' || style === 'matrix' ? ['path'] : ['query', 'form']
 }
 
 /** Encodes what stands between the reserved characters of a URL. */
@@ -56,6 +58,7 @@ export function writeStyled(
   if (!own) return undefined
   const value = values.get(argument)
   const { style, explode = false, name = argument } = own
+  if (style === 'json') return encode(JSON.stringify(value))
   const [prefix, separator] = style === 'label' ? ['.', '.'] : style === 'matrix' ? [';', ';'] : ['', ',']
   const text = (each: unknown) => encode(asText(each))
   const withName = (key: string, each: string) => (each === '' ? encode(key) : `${encode(key)}=${each}`)
@@ -82,6 +85,7 @@ export function writePairs(
   { style, explode = style === 'form', lists = 'brackets' }: ArgumentStyle,
 ): string[] {
   const pair = ([name, text]: readonly [string, string]) => `${encodeName(name)}=${encodePart(text)}`
+  if (style === 'json') return [pair([key, JSON.stringify(value)])]
   if (style === 'deepObject') return formFields(key, value, lists).map(pair)
   if (explode && Array.isArray(value)) return value.map((each) => pair([key, asText(each)]))
   if (explode && isFields(value))

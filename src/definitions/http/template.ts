@@ -1,5 +1,6 @@
 import { isObject } from '../../contract/json.ts'
 import { asText, type FormField, formFields, isFields } from './fields.ts'
+import { styleOf, type Styles, writePairs } from './style.ts'
 
 /** A body as it is sent, with its content type. */
 export interface EncodedBody {
@@ -9,26 +10,48 @@ export interface EncodedBody {
 
 /**
  * Encodes an object as the fields of a form. The key of a list is repeated for each item; an object within it becomes
- * `key[inner]`, a list within that `key[inner][]`. A key whose value is null is left out.
+ * `key[inner]`, a list within that `key[inner][]`, unless a field has a style. A key whose value is null is left out.
  */
-export function encodeForm(body: unknown, kind: 'form' | 'multipart'): EncodedBody {
-  const fields = Object.entries(isObject(body) ? body : {}).flatMap(([name, value]) =>
-    Array.isArray(value)
+export function encodeForm(body: unknown, kind: 'form' | 'multipart', styles: Styles): EncodedBody {
+  const fields = Object.entries(isObject(body) ? body : {}).flatMap(([name, value]): Field[] => {
+    const style = styleOf(styles, name)
+    if (value === null) return []
+    if (style?.style === 'json')
+      return (style.explode && Array.isArray(value) ? value : [value]).map((each) => [
+        name,
+        asText(each),
+        isFields(each) || Array.isArray(each) ? 'json' : undefined,
+      ])
+    if (style) return writePairs(name, value, style).map((pair) => splitPair(pair, kind))
+    return Array.isArray(value)
       ? value.flatMap((item, index) => formFields(isFields(item) ? `${name}[${index}]` : name, item))
-      : formFields(name, value),
-  )
+      : formFields(name, value)
+  })
   if (kind === 'multipart') return encodeMultipart(fields)
-  const search = new URLSearchParams(fields.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()]))
-  return { type: 'application/x-www-form-urlencoded', text: search.toString() }
+  const pairs = fields.map(([name, value, kind]) =>
+    kind === 'escaped'
+      ? `${name}=${value}`
+      : new URLSearchParams([[name.toWellFormed(), value.toWellFormed()]]).toString(),
+  )
+  return { type: 'application/x-www-form-urlencoded', text: pairs.join('&') }
+}
+
+/** A field whose value may be JSON, or be escaped with its name. */
+type Field = readonly [...FormField, kind?: 'json' | 'escaped' | undefined]
+
+function splitPair(pair: string, kind: 'form' | 'multipart'): Field {
+  const [name = '', value = ''] = pair.split('=')
+  return kind === 'form' ? [name, value, 'escaped'] : [decodeURIComponent(name), decodeURIComponent(value)]
 }
 
 /** Encodes fields as HTML does; the boundary is one that is in no field. */
-function encodeMultipart(fields: readonly FormField[]): EncodedBody {
+function encodeMultipart(fields: readonly Field[]): EncodedBody {
   let boundary = 'edgecall-form'
-  while (fields.some((field) => field.some((text) => text.includes(boundary)))) boundary += '-'
-  const parts = fields.map(([name, value]) => {
+  while (fields.some(([name, value]) => name.includes(boundary) || value.includes(boundary))) boundary += '-'
+  const parts = fields.map(([name, value, kind]) => {
     const quoted = name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
-    return `--${boundary}\r\ncontent-disposition: form-data; name="${quoted}"\r\n\r\n${value}\r\n`
+    const type = kind === 'json' ? '\r\ncontent-type: application/json' : ''
+    return `--${boundary}\r\ncontent-disposition: form-data; name="${quoted}"${type}\r\n\r\n${value}\r\n`
   })
   return { type: `multipart/form-data; boundary=${boundary}`, text: `${parts.join('')}--${boundary}--\r\n` }
 }
@@ -49,6 +72,12 @@ export function namesIn(value: unknown, which: 'all' | 'unjoined' = 'all'): stri
     return placeholders.flatMap(([, name = '', joiner]) => (which === 'all' || joiner === undefined ? [name] : []))
   }
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap((each) => namesIn(each, which)) : []
+}
+
+/** Returns the name of the placeholder that a text consists of; undefined for any other value. */
+export function nameAlone(text: unknown): string | undefined {
+  const [name = ''] = typeof text === 'string' ? namesIn(text) : []
+  return text === `{${name}}` ? name : undefined
 }
 
 /** Replaces every placeholder of a text by the same text. */
@@ -95,8 +124,8 @@ function joined(value: unknown, joiner: string | undefined, encode: (text: strin
 
 /** Returns the value of a placeholder, of whatever type, if the text is just one; else the filled text. */
 export function valueOf(text: string, values: Values): unknown {
-  const [name = ''] = namesIn(text)
-  return text === `{${name}}` ? values.get(name) : fillText(text, values)
+  const name = nameAlone(text)
+  return name === undefined ? fillText(text, values) : values.get(name)
 }
 
 /** Fills in the placeholders of a JSON value. Keys and items whose placeholders were left out are dropped. */

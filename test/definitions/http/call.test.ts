@@ -186,6 +186,44 @@ describe('arguments are encoded for their places:', () => {
     ])
   })
 
+  test.each(['form', 'multipart'])('in a form of the kind %s whose fields have styles', async (bodyType) => {
+    const args = {
+      id: 'x',
+      meta: { a: 'b&c' },
+      items: [{ q: 1 }, 'x'],
+      q: { a: 'b&c' },
+      list: ['a,b', 'd'],
+      n: ['e|', 'f'],
+    }
+    const styles = {
+      meta: { style: 'json' },
+      items: { style: 'json', explode: true },
+      q: { style: 'form' },
+      list: { style: 'form', explode: false },
+      n: { style: 'pipeDelimited' },
+      none: { style: 'json' },
+    }
+    const body = Object.fromEntries(Object.keys(styles).map((name) => [`${name}_`, `{${name}}`]))
+    const { headers, body: text } = await requestFor({ method: 'POST', body, bodyType, styles }, args)
+    const formText = String(text)
+    const form = await new Response(formText, {
+      headers: { 'content-type': String(Object(headers)['content-type']) },
+    }).formData()
+    expect([...form]).toEqual([
+      ['meta_', '{"a":"b&c"}'],
+      ['items_', '{"q":1}'],
+      ['items_', 'x'],
+      ['a', 'b&c'],
+      ['list_', 'a,b,d'],
+      ['n_', 'e||f'],
+    ])
+    expect([formText.match(/&list_=.*/)?.[0], formText.match(/name="\w+"\r\ncontent-type: .*/g)]).toEqual(
+      bodyType === 'form'
+        ? ['&list_=a%2Cb,d&n_=e%7C%7Cf', null]
+        : [undefined, ['meta_', 'items_'].map((name) => `name="${name}"\r\ncontent-type: application/json`)],
+    )
+  })
+
   test('in a multipart form, where no field can end its part', async () => {
     const args = { id: 'x', n: '--edgecall-form--\r\n', list: ['ü'] }
     const body = { 'a"\n': '{n}', list: '{list}' }

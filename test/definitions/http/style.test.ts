@@ -31,7 +31,7 @@ async function requestFor(http: object, color: unknown): Promise<string> {
 const LIST = ['blue', 'black', 'brown']
 const OBJECT = { R: 100, G: 200, B: 150 }
 
-describe('a value is written as the table “Style Examples” of OpenAPI 3.1.1 has it:', () => {
+describe('a value is written as the table “Style Examples” of OpenAPI 3.1.1 has it, or as JSON:', () => {
   test.each<[style: string, explode: boolean, empty: string, text: string, list: string, object: string]>([
     ['matrix', false, ';color', ';color=blue', ';color=blue,black,brown', ';color=R,100,G,200,B,150'],
     ['matrix', true, ';color', ';color=blue', ';color=blue;color=black;color=brown', ';R=100;G=200;B=150'],
@@ -57,6 +57,14 @@ describe('a value is written as the table “Style Examples” of OpenAPI 3.1.1 
       'color=blue',
       'color%5B%5D=blue&color%5B%5D=black&color%5B%5D=brown',
       'color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150',
+    ],
+    [
+      'json',
+      false,
+      'color=%22%22',
+      'color=%22blue%22',
+      'color=%5B%22blue%22%2C%22black%22%2C%22brown%22%5D',
+      'color=%7B%22R%22%3A100%2C%22G%22%3A200%2C%22B%22%3A150%7D',
     ],
   ])('%s, explode %s', async (style, explode, ...expected) => {
     const isQuery = !['matrix', 'label', 'simple'].includes(style)
@@ -121,6 +129,9 @@ describe('a value is written as the table “Style Examples” of OpenAPI 3.1.1 
       '/a/;color=%2F..%2Fb',
     )
     expect(await requestFor({ url: `${origin}/{color}` }, OBJECT)).toContain(refusal)
+    const asJson = { styles: { color: { style: 'json' } } }
+    expect(await requestFor({ url: `${origin}/{color}`, ...asJson }, { a: '/..' })).toBe('/%7B%22a%22%3A%22%2F..%22%7D')
+    expect(await requestFor({ headers: { 'X-Color': '{color}' }, ...asJson }, LIST)).toBe('/x["blue","black","brown"]')
   })
 })
 
@@ -132,9 +143,9 @@ test.each<[string, object, string]>([
     '{color} by itself in the path or a header',
   ],
   [
-    'alone in the query',
+    'alone in the query or a form',
     { query: { a: 'x{color}' }, styles: { color: { style: 'form' } } },
-    '{color} by itself in the query',
+    '{color} by itself in the query or a form',
   ],
 ])('a style is refused where its argument is not %s', (_, http, expected) => {
   expect(definition(http)).toEqual({
