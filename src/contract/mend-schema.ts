@@ -123,18 +123,17 @@ const OTHER_TYPES = new Map([
 ])
 
 function typeWord(type: unknown): unknown {
-  if (TYPES.has(String(type))) return type
   const word = String(type).toLowerCase()
   return TYPES.has(word) ? word : OTHER_TYPES.get(word)
 }
 
 const mendType: Mender = (type) => {
-  const words = [type].flat()
-  if (words.length > 0 && words.every((word) => TYPES.has(String(word)))) return type
+  const words: readonly unknown[] = [type].flat()
+  const types = [...new Set(words.map(typeWord))]
   // A word for any type, or for one that nobody knows, leaves the value free.
-  const types = words.map(typeWord)
   if (types.length === 0 || types.includes(undefined)) return NOTHING
-  return Array.isArray(type) ? [...new Set(types)] : types[0]
+  if (types.length === words.length && types.every((word, at) => word === words[at])) return type
+  return Array.isArray(type) ? types : types[0]
 }
 
 /**
@@ -179,15 +178,24 @@ const mendExclusive: Mender = (value, root) => (typeof value === 'boolean' ? val
 
 const mendNames: Mender = (names) => {
   if (!Array.isArray(names)) return NOTHING
-  const texts = names.filter((name) => typeof name === 'string')
+  const texts = [...new Set(names.filter((name) => typeof name === 'string'))]
   return texts.length === names.length ? names : texts
+}
+
+const mendPositive: Mender = (value, root) => {
+  const number = mendNumber(value, root)
+  return typeof number === 'number' && number > 0 ? number : NOTHING
 }
 
 const mendEmpty: Mender = (value) => (Array.isArray(value) && value.length === 0 ? NOTHING : value)
 const mendList: Mender = (value) => (Array.isArray(value) && value.length > 0 ? value : NOTHING)
-const mendMap: Mender = (value) => (isObject(value) ? value : NOTHING)
-const mendFlag: Mender = (value) => (typeof value === 'boolean' ? value : NOTHING)
-const mendText: Mender = (value) => (typeof value === 'string' ? value : NOTHING)
+const keep =
+  (isSound: (value: unknown) => boolean): Mender =>
+  (value) =>
+    isSound(value) ? value : NOTHING
+const keepMap = (isSound: (name: string, value: unknown) => boolean): Mender =>
+  keep((map) => isObject(map) && Object.entries(map).every(([name, value]) => isSound(name, value)))
+const keepText = (pattern: RegExp): Mender => keep((value) => typeof value === 'string' && pattern.test(value))
 /** Some write `additionalProperties: "false"`; any other value would be no schema. */
 const mendOpen: Mender = (value) =>
   typeof value === 'boolean' || isObject(value) ? value : value === 'false' ? false : NOTHING
@@ -214,12 +222,20 @@ const ALL = table([
   ['pattern', mendPattern],
   ['enum anyOf oneOf allOf prefixItems', mendList],
   ['required', mendNames],
-  ['minimum maximum multipleOf', mendNumber],
+  ['dependentRequired', keepMap((_, names) => Array.isArray(names))],
+  ['minimum maximum', mendNumber],
+  ['multipleOf', mendPositive],
   ['exclusiveMinimum exclusiveMaximum', mendExclusive],
   ['minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties', mendCount],
-  ['properties patternProperties $defs definitions dependentSchemas dependentRequired dependencies', mendMap],
-  ['uniqueItems nullable', mendFlag],
+  ['patternProperties', keepMap(compiles)],
+  ['properties $defs definitions dependentSchemas dependencies $vocabulary', keepMap(() => true)],
+  ['uniqueItems nullable deprecated readOnly writeOnly', keep((value) => typeof value === 'boolean')],
   ['additionalProperties', mendOpen],
-  ['title description format', mendText],
+  ['contentSchema', keep(isObject)],
+  ['examples', keep(Array.isArray)],
+  ['title description format contentMediaType contentEncoding $comment $schema', keepText(/(?:)/)],
+  ['$id', keepText(/^[^#]*#?$/)],
+  // Drafts before 2020-12 have other values here.
+  ['$anchor $dynamicAnchor $recursiveAnchor', keepText(/^[A-Za-z_][-\w.]*$/)],
   ['$ref', mendRef],
 ])

@@ -294,6 +294,26 @@ describe('what a provider refuses of a tool', () => {
     expect(sentTools([tool(unsound, { name: 'unsound' })], ANTHROPIC_DIALECT).losses).toEqual([])
   })
 
+  test.each<[keyword: string, part: JsonSchema, sent: JsonSchema]>([
+    ['type, null in a list', { type: ['string', null] }, { type: ['string', 'null'] }],
+    ['type, twice', { type: ['string', 'String'] }, { type: ['string'] }],
+    ['required, twice', { required: ['a', 'b', 'a'] }, { required: ['a', 'b'] }],
+    ['multipleOf', { multipleOf: 0 }, {}],
+    ['dependentRequired', { dependentRequired: { a: ['b'], c: 'd' } }, {}],
+    ['patternProperties', { patternProperties: { '(?i)x': {}, '^x': {} } }, {}],
+    ['examples', { examples: { plain: { value: 'x' } } }, {}],
+    ['flags', { deprecated: 'yes', readOnly: 'true', writeOnly: 1 }, {}],
+    ['texts', { $comment: 5, contentEncoding: 5, contentMediaType: null, contentSchema: 'x' }, {}],
+    ['$id, an anchor', { $id: '#node' }, {}],
+    ['$anchor', { $anchor: '#node', $dynamicAnchor: '1', $recursiveAnchor: true }, {}],
+    ['$vocabulary', { $vocabulary: 'x', $schema: 7 }, {}],
+  ])('is left out where 2020-12 has other values: %s', (_, part, sent) => {
+    const at = (inner: JsonSchema) => ({ type: 'object', properties: { id: { title: 'Id', ...inner } } })
+    expect(schemaOf(at(part), ANTHROPIC_DIALECT)).toEqual(at(sent))
+    const top = { type: 'object', properties: {} }
+    expect(schemaOf({ ...part, ...top }, ANTHROPIC_DIALECT)).toEqual({ ...sent, ...top })
+  })
+
   test.each([
     ['Anthropic', ANTHROPIC_DIALECT],
     ['OpenAI', OPENAI_DIALECT],
