@@ -1,7 +1,7 @@
 import type { ToolAnnotations } from '../../contract/tool-definition.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { controlSignal, OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
-import { failure, type Tool, type ToolRequest } from '../../contract/tool.ts'
+import { failure, type Tool, type ToolFailure, type ToolRequest } from '../../contract/tool.ts'
 import { checkHosts, grantedSecrets, HEADER_VALUE, type HttpCall, type HttpToolHosts } from './definition.ts'
 import { LongNumber } from './exact-json.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
@@ -60,6 +60,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
       let next = buildRequest(http, request, secrets)
       let response = await send(next)
+      const { status } = response
       for (let followed = 0; followed < MOST_REDIRECTS; followed++) {
         const on = redirectedRequest(next, response, { hosts: options.hosts, redact })
         if (!on) break
@@ -69,7 +70,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       }
       const remainingMs = request.context.deadline - now()
       const bodyMs = remainingMs - Math.min(remainingMs / 10, LAST_WORD_MS)
-      return readHttpResult(response, {
+      const outcome = await readHttpResult(response, {
         tool: name,
         url: next.url,
         pointer: http.result ?? '',
@@ -77,6 +78,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
         hasEffect,
         bodyMs,
       })
+      return !outcome.ok && hasEffect && (status === 302 || status === 303) ? inDoubt(outcome, status) : outcome
     }
     try {
       return await withTimeLimit(leftMs, perform, controlSignal(control))
@@ -95,6 +97,13 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       end.abort()
     }
   }
+}
+
+/** Services answer so what they have done, and what they have not: a page of it, or one to sign in. */
+function inDoubt({ error: first }: ToolFailure, status: number): ToolFailure {
+  const { retryable: _, ...error } = first
+  const message = `${error.message} The request itself was answered ${status}: whether the call took effect is unknown.`
+  return { ok: false, error: { ...error, message } }
 }
 
 interface RedirectOptions {

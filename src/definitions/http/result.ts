@@ -53,7 +53,8 @@ export async function readHttpResult(response: Response, part: HttpCallPart): Pr
   const text = textOf(body, headers.get('content-type') ?? '')
   if (text?.trim() === '' && body.isComplete) {
     const location = headers.get('location')
-    return textOutcome(status === 201 && location !== null ? `Success: ${redact.text(location)}` : 'Success')
+    const isNew = status === 201 || status === 202
+    return textOutcome(isNew && location !== null ? `Success: ${redact.text(location)}` : 'Success')
   }
   if (text === undefined) return unshown('unsupported_content', 'with neither JSON nor text')
   if (!body.isComplete) {
@@ -91,6 +92,9 @@ function readPart(text: string, kind: 'json' | 'text' | 'other', { tool, pointer
   return { ...textOutcome(isWhole ? compactPart(text, pointerKeys(pointer)) : written), structured: redacted }
 }
 
+/** Matches what a page does not show. */
+const MARKUP = /<(style|script)\b[^]*?<\/\1>|<[^>]*>/gi
+
 const NO_BODY: BodyStart = { bytes: new Uint8Array(), isComplete: true }
 
 /** Reads an answer that is not 2xx. What its status says holds even if its body breaks off. */
@@ -102,9 +106,11 @@ async function readFailure(response: Response, { tool, url, redact }: HttpCallPa
     return failure(`http_${status}`, `The service of "${tool}" answered ${redirection(response, url, redact)}`)
   }
   const body = await readBody(response, MOST_EXCERPT_BYTES).catch(() => NO_BODY)
-  const text = textOf(body, headers.get('content-type') ?? '') ?? ''
+  const type = headers.get('content-type') ?? ''
+  const source = textOf(body, type) ?? ''
+  const text = /html/i.test(type) ? source.replace(MARKUP, ' ') : source
   const excerpt = excerptOf(body.isComplete ? redact.text(text) : redact.pieces().add(text))
-  const waitMs = waitOf(response)
+  const waitMs = waitOf(response, text)
   const wish = waitMs === undefined ? '' : ` and asks to wait ${Math.ceil(waitMs / 1000)} seconds before the next call`
   const message = `The service of "${tool}" answered ${status}${wish}${excerpt === '' ? '.' : `: ${excerpt}`}`
   const { error } = failure(`http_${status}`, message)
@@ -128,21 +134,24 @@ function redirection({ status, headers }: Response, url: string, redact: Redacto
 }
 
 /**
- * Returns how long a service asks to wait, in milliseconds: by `Retry-After`, or where no requests are left, by the time
- * at which there are more, as GitHub says it with a 403 or 429 (`x-ratelimit-reset`, in seconds since 1970) and drafts of
- * the IETF (`ratelimit-reset`, in seconds from now).
+ * Returns how long a service asks to wait, in milliseconds: by `Retry-After`, or where a 403 or 429 says that no requests are
+ * left, by the time at which there are more, as GitHub says it (`x-ratelimit-reset`, in seconds since 1970) and drafts of
+ * the IETF (`ratelimit-reset`, in seconds from now). A 403 for too many requests without a time means a minute:
+ * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
  */
-function waitOf({ headers }: Response): number | undefined {
+function waitOf({ status, headers }: Response, text: string): number | undefined {
   const retryMs = retryAfterMs((name) => headers.get(name))
-  if (retryMs !== undefined) return retryMs
+  if (retryMs !== undefined || (status !== 403 && status !== 429)) return retryMs
   for (const prefix of ['x-ratelimit-', 'ratelimit-']) {
     const [remaining, reset] = [headers.get(`${prefix}remaining`), headers.get(`${prefix}reset`) ?? '']
-    if (remaining !== '0' || !/^\d{1,10}$/.test(reset)) continue
+    if (!/^0(?:\.0+)?$/.test(remaining ?? '') || !/^\d{1,10}(?:\.\d+)?$/.test(reset)) continue
     const ms = Number(reset) > A_TIME ? Number(reset) * 1000 - Date.now() : Number(reset) * 1000
-    return Math.min(Math.max(0, ms), LONGEST_TIMER_MS)
+    return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS)
   }
-  return undefined
+  return status === 403 && /\brate limit/i.test(text) ? A_MINUTE : undefined
 }
+
+const A_MINUTE = 60_000
 
 /** More seconds than anybody is asked to wait: from here on they are a time, counted from 1970. */
 const A_TIME = 1_000_000_000
@@ -171,13 +180,28 @@ const BINARY = /[\0-\u0008\u000e-\u001a\u001c\u001d\u007f]/
  * be: undefined if it cannot.
  */
 function textOf({ bytes, isComplete }: BodyStart, contentType: string): string | undefined {
-  const [first, second] = bytes
-  const mark =
-    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
-  const charset = mark ?? /;\s*charset="?([^\s";]+)/i.exec(contentType)?.[1]
-  if (kindOf(contentType) !== 'other') return decodeText(bytes, charset)
+  const charset = charsetOf(bytes, contentType)
+  if (kindOf(contentType) !== 'other') {
+    const text = decodeText(bytes, charset)
+    // Older services write Latin-1 without saying so. What has some other characters is in UTF-8, and damaged.
+    const isLatin = charset === undefined && text.includes('\ufffd') && !/[^\p{ASCII}\ufffd]/u.test(text)
+    return isLatin ? decodeText(bytes, 'windows-1252') : text
+  }
   const text = decodeStrictly(bytes, charset, { isCut: !isComplete })
   return text === undefined || BINARY.test(text) ? undefined : text
+}
+
+/** Returns the charset that a body begins with, its type names, or the start of its XML (RFC 7303) or HTML. */
+function charsetOf(bytes: Uint8Array, contentType: string): string | undefined {
+  const [first, second] = bytes
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  if (first === 0xfe && second === 0xff) return 'utf-16be'
+  const [, label] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(contentType) ?? []
+  if (label !== undefined || !/xml|html/i.test(contentType)) return label
+  const start = decodeText(bytes.subarray(0, 1024), 'latin1')
+  const [, own] = /<(?:\?xml|meta)\s[^>]{0,200}?(?:encoding|charset)\s*=\s*["']?([\w-]+)/i.exec(start) ?? []
+  // What can be read here is not in UTF-16, whatever it says.
+  return own !== undefined && /^utf-?16/i.test(own) ? undefined : own
 }
 
 /** Removes known secrets from what a server sent back, in every form in which servers echo what they were sent. */

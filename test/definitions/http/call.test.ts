@@ -568,12 +568,10 @@ describe('a redirect of an HTTP tool', () => {
 
   test('of a request with an effect is followed only to the location of its answer', async () => {
     const post = { method: 'POST', body: { a: '{id}' } }
-    for (const status of [302, 307]) {
-      expect(await sendRedirected(post, { status, to: once('/moved') })).toEqual([
-        NOT_FOLLOWED(status),
-        ['POST /items/a key key_1 {"a":"a"}'],
-      ])
-    }
+    expect(await sendRedirected(post, { status: 307, to: once('/moved') })).toEqual([
+      NOT_FOLLOWED(307),
+      ['POST /items/a key key_1 {"a":"a"}'],
+    ])
     expect(await sendRedirected(post, { status: 303, to: once('/done') })).toEqual([
       text('here'),
       ['POST /items/a key key_1 {"a":"a"}', 'GET /done key'],
@@ -582,6 +580,30 @@ describe('a redirect of an HTTP tool', () => {
 })
 
 describe('a request with an effect that is answered', () => {
+  test.each<[what: string, redirect: [number, string], page: Handler, error: [code: string, problem: string]]>([
+    [
+      'a page',
+      [302, '/done'],
+      answer(200, 'text/plain', 'Done'),
+      ['http_302', 'with a redirect, which is not followed.'],
+    ],
+    [
+      'a page elsewhere',
+      [303, 'https://evil.example/'],
+      answer(200, 'text/plain', 'Done'),
+      ['http_303', 'with a redirect, which is not followed.'],
+    ],
+    ['a page that is not there', [303, '/done'], answer(404, 'text/plain', 'gone'), ['http_404', '404: gone']],
+    ['a page that fails', [303, '/done'], answer(503, 'text/plain', 'down'), ['http_503', '503: down']],
+  ])('with %s leaves open whether it took effect, and is not repeated', async (_, redirect, page, error) => {
+    const [[status, location], [code, problem]] = [redirect, error]
+    const outcome = await run({ method: 'POST' }, { id: 'a' }, (request, response, body) =>
+      request.method === 'POST' ? void response.writeHead(status, { location }).end() : page(request, response, body),
+    )
+    const doubt = `The request itself was answered ${status}: whether the call took effect is unknown.`
+    expect(outcome).toEqual(failed(code, `answered ${problem} ${doubt}`))
+  })
+
   test.each([301, 308])(
     'with a move for good (%i) names the address, without what only the request may say',
     async (status) => {
@@ -617,6 +639,7 @@ describe('a request with an effect that is answered', () => {
     ['a blank line that says JSON', {}, answer(200, 'application/json', ' \r\n'), text('Success')],
     ['a blank body where a part is wanted', { result: '/id' }, answer(201, 'application/json', ''), text('Success')],
     ['where what was made is', {}, located(201, '/payments/17'), text('Success: /payments/17')],
+    ['where the answer will be', {}, located(202, '/jobs/17'), text('Success: /jobs/17')],
     [
       'JSON without a type',
       {},
@@ -645,7 +668,32 @@ describe('a request with an effect that is answered', () => {
       answer(200, 'application/json', Buffer.from('\ufeff"é"', 'utf16le')),
       text('é'),
     ],
-    ['text that is no UTF-8', {}, answer(201, 'text/plain', latin1), text('5 \ufffdC')],
+    ['text in Latin-1', {}, answer(201, 'text/plain', latin1), text('5 °C')],
+    [
+      'text in UTF-8 with a byte too many',
+      {},
+      answer(201, 'text/plain', Buffer.concat([Buffer.from('5 °C'), latin1])),
+      text('5 °C5 \ufffdC'),
+    ],
+    ['text whose type quotes the charset', {}, answer(201, "text/plain; charset='latin1'", latin1), text('5 °C')],
+    [
+      'XML that names its encoding',
+      {},
+      answer(201, 'text/xml', Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><a>\xb1</a>', 'latin1')),
+      text('<?xml version="1.0" encoding="ISO-8859-2"?><a>ą</a>'),
+    ],
+    [
+      'XML that names UTF-16 and is in UTF-8',
+      {},
+      answer(201, 'application/xml', '<?xml version="1.0" encoding="utf-16"?><a>é</a>'),
+      text('<?xml version="1.0" encoding="utf-16"?><a>é</a>'),
+    ],
+    [
+      'HTML that names its charset',
+      {},
+      answer(201, 'text/html', Buffer.from('<meta http-equiv="x" content="text/html; charset=koi8-r">\xf0', 'latin1')),
+      text('<meta http-equiv="x" content="text/html; charset=koi8-r">П'),
+    ],
     ['bytes that are no UTF-8', {}, answer(201, '', latin1), UNSHOWN(201, 'with neither JSON nor text')],
     ['an image', {}, answer(201, 'image/png', PNG), UNSHOWN(201, 'with neither JSON nor text')],
     ['zeros', {}, answer(201, '', Buffer.alloc(4)), UNSHOWN(201, 'with neither JSON nor text')],
@@ -707,6 +755,14 @@ describe('a request with an effect that is answered', () => {
   })
 })
 
+test('a page that tells of a failure is shown without what browsers do not show', async () => {
+  const page =
+    '<!DOCTYPE html><title>502</title><style>p { color: red }</style><script>x()</script><h1>Upstream</h1>\n<p>is down'
+  expect(await run({}, { id: 'a' }, answer(502, 'text/html', page))).toMatchObject({
+    error: { code: 'http_502', message: 'The service of "t" answered 502: 502 Upstream is down' },
+  })
+})
+
 describe('how long a service asks to wait', () => {
   const at = Date.parse('2026-01-01T12:00:00Z')
   beforeEach(() => void vi.useFakeTimers({ now: at, toFake: ['Date'] }))
@@ -723,6 +779,13 @@ describe('how long a service asks to wait', () => {
       90_000,
     ],
     ['a draft of the IETF', 429, { 'ratelimit-remaining': '0', 'ratelimit-reset': '50' }, 50_000],
+    ['fractions', 429, { 'x-ratelimit-remaining': '0.0', 'x-ratelimit-reset': '345.5' }, 345_500],
+    [
+      'the last of them, which was refused for another reason',
+      422,
+      { 'ratelimit-remaining': '0', 'ratelimit-reset': '50' },
+      undefined,
+    ],
     ['some are left', 403, { 'x-ratelimit-remaining': '10', 'x-ratelimit-reset': `${at / 1000 + 90}` }, undefined],
     ['nothing', 403, {}, undefined],
     ['no number', 429, { 'retry-after': 'soon' }, undefined],
@@ -733,13 +796,24 @@ describe('how long a service asks to wait', () => {
       (__, response) => void response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end('slow'),
     )
     const wish =
-      retryAfterMs === undefined ? '' : ` and asks to wait ${retryAfterMs / 1000} seconds before the next call`
+      retryAfterMs === undefined
+        ? ''
+        : ` and asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds before the next call`
     const { error } = failed(`http_${status}`, `answered ${status}${wish}: slow`) as ToolFailure
-    const isRetryable = status !== 403 || retryAfterMs !== undefined
+    const isRetryable = status === 429 || status >= 500 || retryAfterMs !== undefined
     expect(outcome).toEqual({
       ok: false,
       error: { ...error, ...(isRetryable && { retryable: true }), ...(retryAfterMs !== undefined && { retryAfterMs }) },
     })
+  })
+
+  test('is a minute for GitHub’s second limit, which may have no header for it', async () => {
+    const body =
+      '{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}'
+    const outcome = await run({ method: 'POST' }, { id: 'a' }, answer(403, 'application/json', body))
+    const message = `answered 403 and asks to wait 60 seconds before the next call: ${body}`
+    const { error } = failed('http_403', message) as ToolFailure
+    expect(outcome).toEqual({ ok: false, error: { ...error, retryable: true, retryAfterMs: 60_000 } })
   })
 
   test('and a status hold even if the body breaks off', async () => {
