@@ -26,6 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   studio: ['contract', 'client'],
   edge: [
     'contract',
+    'loop',
     'model',
     'search',
     'code',

@@ -60,3 +60,22 @@ export interface PromptSize {
   /** The number of images and files. */
   readonly files: number
 }
+
+/** What the ids of notes begin with that are put aside. No id of a call does. */
+const NOTES = 'notes_'
+
+/** Whether an id is that of notes, without which the model would not know what it has done. */
+export function isNotes(id: string): boolean {
+  return id.startsWith(NOTES)
+}
+
+/** Returns the id of the notes on what a reduction leaves out: all messages before a position. */
+export function notesId(from: number): string {
+  return `${NOTES}${from}`
+}
+
+/** Returns the position that the id of notes names; undefined if it is no such id. */
+export function positionOfNotes(id: string): number | undefined {
+  const [, position] = /^notes_(\d+)$/.exec(id) ?? []
+  return position === undefined ? undefined : Number(position)
+}

@@ -7,11 +7,9 @@ import { replayRecord } from './run/replay.ts'
 import { type MessageTable, positionOf } from './store/messages.ts'
 import type { Store } from './store/store.ts'
 import type { RunState } from '../loop/state.ts'
-import { notesId, pointerTo, readPointer } from '../loop/window/notes.ts'
-import { groupTurns } from '../loop/window/plan.ts'
-import { linesOfTurn, outlineOf } from '../loop/window/shorten.ts'
+import { type NotesWriter, plannerOf } from '../loop/window/planner.ts'
 import { WINDOW, windowOf } from '../loop/window/sliding.ts'
-import { fitSummary, textTokens, tokensOf } from '../loop/window/count.ts'
+import { fitSummary, textTokens, tokensOf } from '../loop/window/tokens.ts'
 import { clip } from '../loop/effects.ts'
 import type { RunFact } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
@@ -25,8 +23,10 @@ const MOST_SYSTEM = 8
 /** How a model sees the turns before a run. */
 export interface HistoryView {
   readonly options: WindowOptions
-  /** Whether the options were set: the newest turns within them are shown, and no others. */
+  /** Whether the newest turns within the options are shown, and no others: they were set, or no notes are made. */
   readonly isSliding: boolean
+  /** Makes notes on what is not shown. Default: there are none. */
+  readonly notes?: NotesWriter | undefined
   /** The reduction in force, unless the window slides. */
   readonly reduction?: ContextReduction | undefined
 }
@@ -39,7 +39,7 @@ export interface HistoryView {
 export function historyBefore(
   messages: MessageTable,
   place: number,
-  { options, isSliding, reduction }: HistoryView,
+  { options, isSliding, reduction, notes }: HistoryView,
 ): RepairedHistory & { readonly from: number; readonly isCut: boolean } {
   if (options.show === 'none') return { ...repair([]), from: 0, isCut: false }
   const first = reduction ? Math.min(reduction.turn ?? reduction.from, reduction.from) : 0
@@ -57,9 +57,9 @@ export function historyBefore(
     tokens += tokensOf(message.message)
   }
   // What is older is about to be reduced. It is read so that notes tell of it, and takes as little memory as they do.
-  if (hasOlder && !isSliding) {
+  if (hasOlder && !isSliding && notes) {
     for (const { message, ...rest } of messages.between(first, newest.at(-1)?.position ?? 0, selection))
-      newest.push({ ...rest, message: outlineOf(message) })
+      newest.push({ ...rest, message: notes.outline(message) })
   }
   const oldest = newest.at(-1)?.position ?? Math.min(first, positionOf(place))
   const system = messages.system(oldest, MOST_SYSTEM)
@@ -79,20 +79,24 @@ export function reductionFor(
   messages: MessageTable,
   { place, state, history, isCut, view }: RunHistory,
 ): ContextReduction | undefined {
-  const { options, isSliding, reduction } = view
+  const { options, isSliding, reduction, notes } = view
   const { request, offered } = state
   // That of the run itself names them already.
-  if (!isSliding || state.reduction || options.show === 'none') return reduction
+  if (!notes || !isSliding || state.reduction || options.show === 'none') return reduction
   const from = history.find(({ message }) => message.role !== 'system')?.position ?? positionOf(place)
   const hasTools = offered.size + request.clientTools.length > 0
   if (!hasTools || !(isCut || messages.hasBefore(from))) return reduction
-  const notes = pointerTo(notesId(positionOf(place)))
-  if (reduction && from <= reduction.from) {
-    const lines = reduction.notes?.split('\n').filter((line) => readPointer(line) === undefined) ?? []
-    return { ...reduction, notes: [...lines, notes].join('\n') }
-  }
+  const position = positionOf(place)
+  if (reduction && from <= reduction.from) return { ...reduction, notes: notes.point(reduction.notes, position) }
   const { results = 0, files = 0, model = request.model, contextTokens } = reduction ?? {}
-  return { from, notes, results, files, model, ...(contextTokens !== undefined && { contextTokens }) }
+  return {
+    from,
+    notes: notes.point(undefined, position),
+    results,
+    files,
+    model,
+    ...(contextTokens !== undefined && { contextTokens }),
+  }
 }
 
 interface RunHistory {
@@ -109,13 +113,12 @@ interface RunHistory {
 export function notesBefore(
   messages: MessageTable,
   position: number,
-  isReadOnly: (tool: string) => boolean,
+  { notes, isReadOnly }: { readonly notes: NotesWriter; readonly isReadOnly: (tool: string) => boolean },
 ): string | undefined {
   const placed: PlacedMessage[] = []
   for (const { position: each, message } of messages.between(0, position, 'current'))
-    if (message.role !== 'system') placed.push({ position: each, message: outlineOf(message) })
-  const lines = groupTurns(placed.reverse()).flatMap((turn) => linesOfTurn(turn, isReadOnly))
-  return lines.length > 0 ? lines.join('\n') : undefined
+    if (message.role !== 'system') placed.push({ position: each, message: notes.outline(message) })
+  return notes.write(placed.reverse(), isReadOnly)
 }
 
 const INTERRUPTED = '[This answer was interrupted here.]'
@@ -209,11 +212,12 @@ function* readable(part: string, lines: () => Generator<object>): Generator<obje
 }
 
 /** Returns how much a model sees of the turns before a run: as the conversation says, else the edge, else by default. */
-export function windowOptions({ config }: Pick<Setup, 'config'>, store: Store): HistoryView {
+export function windowOptions({ config, loop }: Pick<Setup, 'config' | 'loop'>, store: Store): HistoryView {
   const configured = { ...config.window, ...store.settings().window }
   const { messages, tokens, show = 'all' } = configured
-  const isSliding = messages !== undefined || tokens !== undefined || show !== 'all'
-  return { options: { ...WINDOW, ...configured }, isSliding }
+  const { notes } = plannerOf(loop)
+  const isSliding = !notes || messages !== undefined || tokens !== undefined || show !== 'all'
+  return { options: { ...WINDOW, ...configured }, isSliding, notes }
 }
 
 const INSTRUCTIONS =

@@ -8,6 +8,7 @@ import type { Signer } from '../contract/signer.ts'
 import { listVar, textVar, type Vars } from '../contract/vars.ts'
 import { backUpConversation } from '../conversation/backup/backup.ts'
 import { modelSummaries } from '../conversation/history.ts'
+import { contextPlanner } from '../loop/planning/context-planner.ts'
 import { webhookSender } from '../conversation/run/webhook.ts'
 import { MeteredDirectory } from '../directory/directory.ts'
 import { decisions } from './decisions.ts'
@@ -85,6 +86,7 @@ export function allParts(): readonly Part[] {
     runList,
     storedTools,
     toolSearch(),
+    contextPlanning,
     codeMode(),
     identityTokens,
     toolPolicies,
@@ -102,6 +104,18 @@ export function allParts(): readonly Part[] {
     metrics,
     traces,
   ]
+}
+
+/**
+ * Context planning: what a model is sent of a long conversation is reduced in steps, so that it fits the window of the model
+ * and stays in the cache of its provider. Without this part a model is sent the newest turns (`window` of the conversation),
+ * and what does not fit fails with `context_exceeded`.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [contextPlanning] })
+ */
+export const contextPlanning: Part = {
+  name: 'contextPlanning',
+  extend: ({ loop }) => ({ loop: { planner: contextPlanner, ...loop } }),
 }
 
 /**

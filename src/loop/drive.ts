@@ -15,8 +15,7 @@ import { callAmong, knownCall } from './effects.ts'
 import { nextFence } from './recover.ts'
 import type { RunState } from './state.ts'
 import { type Readable, readResultTool } from './decide/truncated-result.ts'
-import { placedMessages, reductionOf, roomForResult } from './window/fit.ts'
-import { readPointer } from './window/notes.ts'
+import { placedMessages, plannerOf, reductionOf } from './window/planner.ts'
 
 /** How far a run is driven, and what is called on the way. */
 export interface DriveOptions {
@@ -101,7 +100,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   const earlierSubrequests = state.subrequests
   const readResult = readResultTool(
     readableOf(() => running),
-    () => Math.min(state.request.limits.resultBytes, roomForResult(running)),
+    () => Math.min(state.request.limits.resultBytes, plannerOf(running.loop).roomForResult(running)),
   )
   const running: Running = {
     ...ports,
@@ -171,7 +170,13 @@ function readableOf(find: () => Running): Readable {
   return {
     content: (id) => find().journal.fullResult(id) ?? resultAmong(messages(), id),
     call: (id) => knownCall(find().state, id) ?? find().journal.earlierCall(id) ?? callAmong(messages(), id),
-    notes: () => readPointer(reductionOf(find())?.notes ?? ''),
+    notes: (reading) => {
+      const running = find()
+      const { notes } = plannerOf(running.loop)
+      // Those of a turn that was replaced are not among the newest.
+      const newest = notes?.idIn(reductionOf(running)?.notes ?? '')
+      return newest === undefined ? undefined : notes?.read({ ...reading, newest })
+    },
   }
 }
 

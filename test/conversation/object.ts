@@ -1,3 +1,4 @@
+import { FEATURES } from '../fixtures/setup.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
@@ -226,7 +227,7 @@ export class TestConversation {
       webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: this.#vars['AUTH'] === 'open', report }),
       summaries: modelSummaries,
       reportAddresses: this.#reportAddresses,
-      loop: this.loop,
+      loop: { ...FEATURES, ...this.loop },
       backups: backUpConversation,
       reporters: this.reporters,
       directories: {

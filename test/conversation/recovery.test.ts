@@ -1,3 +1,4 @@
+import { FEATURES } from '../fixtures/setup.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
@@ -133,7 +134,7 @@ class World {
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find, list: async () => ({ tools: this.#tools(), unavailable: [] }) }),
       report: () => {},
-      loop: this.loop,
+      loop: { ...FEATURES, ...this.loop },
     } as unknown as Setup
   }
 }

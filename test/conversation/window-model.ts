@@ -1,3 +1,4 @@
+import { FEATURES } from '../fixtures/setup.ts'
 import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { RunJournal } from '../../src/conversation/run/journal.ts'
@@ -92,5 +93,5 @@ export function readingJournal(store: Store): RunJournal {
   const id = [...store.runs.all()].at(-1)?.id ?? ''
   const stored = store.runs.get(id)
   if (!stored) throw new Error('No run is stored')
-  return new RunJournal({ store, readers: new Readers(), now: () => 0 }, stored)
+  return new RunJournal({ store, readers: new Readers(), now: () => 0, notes: FEATURES.planner.notes }, stored)
 }

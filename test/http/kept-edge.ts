@@ -11,7 +11,7 @@ import { edge } from '../../src/http/app/edge.ts'
 import { metricsReporter } from '../../src/observe/run-report.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
-import { testSetup, type TestSetup } from '../fixtures/setup.ts'
+import { FEATURES, testSetup, type TestSetup } from '../fixtures/setup.ts'
 import { settle } from '../fixtures/settle.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
@@ -65,6 +65,7 @@ export function keptEdge({
     backups: backUpConversation,
     ...(listsRuns && { runDirectories }),
     ...others,
+    loop: { ...FEATURES, ...others.loop },
     ...(listsRuns && { reporters: [metricsReporter(runDirectories), ...(others.reporters ?? [])] }),
   }
   function objectsIn(place: string): Setup['conversations'] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { TokenCount } from '../../src/contract/context.ts'
-import { countOf, learnCount } from '../../src/loop/window/count.ts'
+import { countOf, learnCount } from '../../src/loop/planning/count.ts'
 import { tool } from '../fixtures/play.ts'
 
 const TOOLS = Array.from({ length: 12 }, (_, at) => tool(`tool_${at}`).definition)

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import type { ContextReduction, PlacedMessage } from '../../src/contract/context.ts'
 import type { Content, MadeCall, Message } from '../../src/contract/message.ts'
 import { contentText } from '../../src/contract/message.ts'
-import { readResultTool } from '../../src/loop/decide/truncated-result.ts'
-import { tokensOf } from '../../src/loop/window/count.ts'
-import { readPointer } from '../../src/loop/window/notes.ts'
-import { planReduction, visibleMessages } from '../../src/loop/window/plan.ts'
+import { type Readable, readResultTool } from '../../src/loop/decide/truncated-result.ts'
+import { contextPlanner } from '../../src/loop/planning/context-planner.ts'
+import { tokensOf } from '../../src/loop/window/tokens.ts'
+import { readPointer } from '../../src/loop/planning/notes.ts'
+import { planReduction, visibleMessages } from '../../src/loop/planning/plan.ts'
 
 /** The tokens of a window of 16,000 that are left for the messages, and the bytes of a part that is read. */
 const ROOM = 7000
@@ -47,7 +48,11 @@ class Reduced {
   }
 
   async read(args: Record<string, unknown>): Promise<string> {
-    const readable = { content: (id: string) => this.aside.get(id), call: () => undefined, notes: () => this.newest }
+    const readable: Readable = {
+      content: (id) => this.aside.get(id),
+      call: () => undefined,
+      notes: (reading) => contextPlanner.notes?.read({ ...reading, newest: this.newest }),
+    }
     const tool = readResultTool(readable, () => PART)
     const outcome = await tool.call(
       { name: 'read_result', arguments: args, hash: '', context: {} as never },

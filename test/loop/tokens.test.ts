@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
-import { textTokens, tokensOf } from '../../src/loop/window/count.ts'
+import { textTokens, tokensOf } from '../../src/loop/window/tokens.ts'
 
 /** Texts with the tokens that the tokenizer o200k counts in them. */
 const TEXTS: readonly (readonly [kind: string, text: string, tokens: number])[] = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
 import { type Message, contentText } from '../../src/contract/message.ts'
-import { planReduction } from '../../src/loop/window/plan.ts'
+import { planReduction } from '../../src/loop/planning/plan.ts'
 import { WINDOW, window } from '../../src/loop/window/sliding.ts'
-import { tokensOf } from '../../src/loop/window/count.ts'
+import { tokensOf } from '../../src/loop/window/tokens.ts'
 
 /** The messages of a turn with that many calls, each a step. */
 function turn(name: string, calls = 0): Message[] {

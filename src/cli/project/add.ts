@@ -118,11 +118,14 @@ test('${camel} is a definition that an edge accepts', () => {
 export function agentFiles({ kebab, camel, words }: Names, service: string): Files {
   const folder = `tools/${kebab}`
   return {
-    [`${folder}/index.ts`]: `import { allProviders, type Env, makeSetup } from 'edgecall'
+    [`${folder}/index.ts`]: `import { allProviders, contextPlanning, type Env, makeSetup } from 'edgecall'
 import { serveAgents } from 'edgecall/agent'
 import { ${camel} } from './agent.ts'
 
-export default serveAgents((env: Env) => makeSetup(env, { providers: allProviders }), [${camel}])
+export default serveAgents(
+  (env: Env) => makeSetup(env, { providers: allProviders, use: [contextPlanning] }),
+  [${camel}],
+)
 `,
     [`${folder}/agent.ts`]: `import type { AgentOptions } from 'edgecall/agent'
 

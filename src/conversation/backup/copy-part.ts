@@ -4,7 +4,7 @@ import { chunkName } from '../store/database.ts'
 import { MESSAGES_A_RUN, positionOf } from '../store/messages.ts'
 import { COPIED_TABLES, KEYS, OWN_META, type TableRow } from './copy.ts'
 import { LineWriter, LongText, SHORT_BYTES } from './lines.ts'
-import { positionOfNotes } from '../../loop/window/notes.ts'
+import { positionOfNotes } from '../../contract/context.ts'
 
 /** The size of a part in bytes, which its last line may exceed. A part is held in memory until it was read. */
 export const PART_BYTES = 4 * 1024 * 1024

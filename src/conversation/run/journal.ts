@@ -8,7 +8,8 @@ import type { Journal } from '../../loop/running.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { callAmong, knownCall, type KnownCall } from '../../loop/effects.ts'
-import { isNotes, positionOfNotes } from '../../loop/window/notes.ts'
+import type { NotesWriter } from '../../loop/window/planner.ts'
+import { isNotes, positionOfNotes } from '../../contract/context.ts'
 import { notesBefore } from '../history.ts'
 import { type EventRow, numberOf } from '../store/events.ts'
 import { encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
@@ -29,6 +30,8 @@ export interface JournalPorts {
   readonly store: Store
   readonly readers: Readers
   readonly now: () => number
+  /** Makes notes on messages that a model is not shown. Default: there are none. */
+  readonly notes?: NotesWriter | undefined
   /** Called within a transaction after which the run of an agent is to be cancelled. */
   readonly onChildLeft?: () => void
   /** Called within the transaction that changes the run's status, or what it waits for; `wait`: before. */
@@ -170,10 +173,11 @@ export class RunJournal implements Journal {
   /** Returns notes that are not stored: those on what has left a sliding window. */
   #notes(id: string): readonly Content[] | undefined {
     const position = positionOfNotes(id)
-    if (position === undefined) return undefined
+    const { notes, store } = this.#ports
+    if (position === undefined || !notes) return undefined
     const tools = this.#run.tools.filter(({ annotations }) => annotations.readOnly === true)
     const readOnly = new Set([READ_RESULT, ...tools.map(({ name }) => name)])
-    const text = notesBefore(this.#ports.store.messages, position, (tool) => readOnly.has(tool))
+    const text = notesBefore(store.messages, position, { notes, isReadOnly: (tool) => readOnly.has(tool) })
     return text === undefined ? undefined : [{ type: 'text', text }]
   }
 

@@ -20,7 +20,7 @@ import { dueCalls, endEarly, failedRun, isHeldUp, modelPause, windDown } from '.
 import { budgetPort } from '../../loop/perform/begin.ts'
 import { nextFence, startedCalls } from '../../loop/recover.ts'
 import { run } from '../../loop/drive.ts'
-import { measureEstimate } from '../../loop/window/fit.ts'
+import { plannerOf } from '../../loop/window/planner.ts'
 import { type Ledger, loopPorts, openLedger, type RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
@@ -122,7 +122,8 @@ export interface OpenRun {
 function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
   const replayed: ReplayedRun = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
   const { state, isComplete, unknown } = replayed
-  const journal = new RunJournal(ports, stored, isNew ? undefined : state)
+  const { notes } = plannerOf(ports.setup.loop)
+  const journal = new RunJournal({ ...ports, notes }, stored, isNew ? undefined : state)
   return {
     stored,
     state,
@@ -282,7 +283,7 @@ async function portsOf(
     options.summary && isSliding
       ? await setup.summaries?.context(store, model.model, {
           from,
-          tokens: measureEstimate(sized),
+          tokens: plannerOf(setup.loop).room(sized),
           signal: abort.signal,
         })
       : undefined

@@ -13,7 +13,7 @@ import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { fold, messagesSoFar } from '../../loop/fold.ts'
 import { modelRequest } from '../../loop/perform/prompt.ts'
-import { measureEstimate } from '../../loop/window/fit.ts'
+import { plannerOf } from '../../loop/window/planner.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { decodeLine } from '../../wire/events.ts'
@@ -158,7 +158,7 @@ export function stepRequest(
     : { name: state.request.model }
   const position = positionOf(place)
   const counts = isTokenCount(state.tokens) ? state.tokens : store.tokens(state.request.model)
-  const tokens = measureEstimate({ state, model, prompt: { position, reduction }, tokens: counts })
+  const tokens = plannerOf(setup.loop).room({ state, model, prompt: { position, reduction }, tokens: counts })
   const history = [...((hasSummary && setup.summaries?.earlier(store, { from, tokens })) || []), ...messages]
   const prompt = {
     position,
@@ -174,6 +174,7 @@ export function stepRequest(
     history,
     prompt,
     model,
+    loop: setup.loop,
   })
   // Pruning shortens the tools of older runs, which then have no hash.
   const isShort = run.tools.some(({ hash }) => hash === '')

@@ -1,6 +1,6 @@
 import type { Message, ToolMessage } from '../../contract/message.ts'
 import { withoutThinking } from '../../wire/provider/anthropic/codec.ts'
-import { tokensOf } from '../../loop/window/count.ts'
+import { tokensOf } from '../../loop/window/tokens.ts'
 import type { ClearThinking, ClearToolUses } from '../../wire/client/anthropic-messages/context-edits.ts'
 
 /** What Anthropic's API documents for an edit that leaves these out. */

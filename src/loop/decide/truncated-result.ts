@@ -5,7 +5,8 @@ import { failure, READ_RESULT, type Tool, type ToolOutcome } from '../../contrac
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import { callLine, type KnownCall } from '../effects.ts'
 import type { Journal } from '../running.ts'
-import { isNotes, wordMatcher, readNotes, searchNotes, showNotes, searchWords } from '../window/notes.ts'
+import type { NotesReading } from '../window/planner.ts'
+import { isNotes } from '../../contract/context.ts'
 
 /** The definition of that tool, which is on offer once a result was cut or a prompt was reduced. */
 export const READ_RESULT_DEFINITION: ToolDefinition = {
@@ -55,8 +56,8 @@ export interface Readable {
   /** Returns the whole content of a result, or of notes that were put aside. */
   readonly content: (id: string) => readonly Content[] | undefined
   readonly call: (callId: string) => KnownCall | undefined
-  /** Returns the id of the newest notes; undefined if there are none. */
-  readonly notes: () => string | undefined
+  /** Returns what the model reads of its notes; undefined if there are none under the id. */
+  readonly notes: (reading: Omit<NotesReading, 'newest'>) => string | undefined
 }
 
 /** Makes the tool. `mostBytes`: the size of a part. */
@@ -95,11 +96,9 @@ function read(
         .content(notes)
         ?.map((part) => contentText([part]))
         .join('\n')
-    // Those of a turn that was replaced are not among the newest.
-    const newest = readable.notes()
-    const lines = newest === undefined ? [] : readNotes(newest, textOf)
-    const text = search === undefined ? showNotes(lines, id, most) : orNothing(searchNotes(lines, search))
-    return text === undefined ? undefined : { text }
+    const text = readable.notes({ id, search, most, textOf })
+    if (text === undefined) return search === undefined ? undefined : { text: orNothing('') }
+    return { text: search === undefined ? text : orNothing(text) }
   }
   const { text, marks } = textUnder(readable, id) ?? {}
   if (text === undefined) return undefined
@@ -147,6 +146,22 @@ function searchText(text: string, search: string): string {
     offset += line.length + 1
   }
   return lines.join('\n')
+}
+
+/** Returns whether a text has all of some words, in whichever case. */
+export function wordMatcher(search: string): (text: string) => boolean {
+  const words = searchWords(search)
+  return (text) => {
+    const lower = text.toLowerCase()
+    return words.every((word) => lower.includes(word))
+  }
+}
+
+export function searchWords(search: string): readonly string[] {
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
 }
 
 const encoder = new TextEncoder()

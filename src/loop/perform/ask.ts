@@ -22,8 +22,8 @@ import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
 import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlaces, withPlainJson } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { RunState, StepState } from '../state.ts'
-import { countOf, learnCount, textTokens } from '../window/count.ts'
-import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft, tokensFact } from '../window/fit.ts'
+import { plannerOf, tokensFact } from '../window/planner.ts'
+import { textTokens } from '../window/tokens.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
 export async function askModel(running: Running, step: StepState): Promise<void> {
@@ -33,7 +33,7 @@ export async function askModel(running: Running, step: StepState): Promise<void>
   flush()
   const startedAt = running.now()
   let request = modelRequest(running)
-  if (await fitPrompt(running, step.step, request)) request = modelRequest(running)
+  if (await plannerOf(running.loop).fit(running, step.step, request)) request = modelRequest(running)
   flush()
   try {
     const answer = await answerOf(running, step, request)
@@ -85,7 +85,7 @@ export async function askModel(running: Running, step: StepState): Promise<void>
 async function fitsAfter(running: Running, step: number, { error, hasBegun, request }: ModelFailure): Promise<boolean> {
   if (error.code !== CONTEXT_EXCEEDED || !request) return false
   if (hasBegun && (error !== LEFT_NO_ROOM || running.canRestart?.() === false)) return false
-  return fitAfterRefusal(running, { step, request, overflow: error.overflow ?? {} })
+  return plannerOf(running.loop).fitAfterRefusal(running, { step, request, overflow: error.overflow ?? {} })
 }
 
 /** Returns the parts of messages for which the model has refused the request, before any of its answer was seen. */
@@ -129,7 +129,7 @@ async function checkAnswer(
     const guardedIds = calls.filter((call) => isGuardedBySetup(running, call)).map(({ callId }) => callId)
     const approvals = guardedIds.length > 0 ? { approvals: guardedIds } : {}
     const { usage } = answer
-    const room = usage && running.model.window ? { roomLeft: roomLeft(running, usage.inputTokens) } : {}
+    const room = usage && running.model.window ? { roomLeft: plannerOf(loop).roomLeft(running, usage.inputTokens) } : {}
     const tokens = tokensFact(state, running.tokens)
     return [{ type: 'step.answered', step, ...rest, ...room, ...tokens, calls, ...execution, ...approvals }]
   }
@@ -273,7 +273,7 @@ function withPrice({ price }: ChatModel, usage: Usage): Usage {
 
 /** Reads one answer of the model and shows it to readers as it arrives. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
-  const { model, journal, state, signal, commit } = running
+  const { model, journal, state, signal, commit, loop } = running
   const calls: ToolCall[] = []
   const texts = { text: '', reasoning: '' }
   let answer: StepAnswer | undefined
@@ -310,7 +310,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   function estimateUsage(): Usage {
     const written = [texts.text, texts.reasoning, ...calls.flatMap((call) => [call.tool, call.arguments])]
     return withPrice(model, {
-      inputTokens: Math.round(countOf(running.tokens, request)),
+      inputTokens: Math.round(plannerOf(loop).count(running.tokens, request)),
       outputTokens: textTokens(written.join('')),
     })
   }
@@ -340,13 +340,13 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         const reported = ownUsage && withPrice(model, ownUsage)
         const usage = reported ?? (countsTokens(state) ? estimateUsage() : undefined)
         const { text, reasoning } = texts
-        if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
+        if (text === '' && calls.length === 0 && plannerOf(loop).isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
         if (text.trim() === '' && calls.length === 0 && !hasProviderCalls && saysNothing(event, request)) {
           emptyUsage = usage
           throw new ModelFailure(EMPTY, hasBegun, request)
         }
-        if (reported) learnCount(running.tokens, request, reported)
+        if (reported) plannerOf(loop).learn(running.tokens, request, reported)
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (end.finish === 'length' || end.finish === 'content_filter') calls.length = 0
         answer = { text, ...(reasoning && { reasoning }), calls, ...end, usage }

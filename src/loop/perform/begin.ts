@@ -11,7 +11,7 @@ import { namesOnOffer } from '../decide/admit.ts'
 import { HookFailure } from './hooks.ts'
 import { hookContext, type Running, type RunPorts } from '../running.ts'
 import { ownUsage, type RunState } from '../state.ts'
-import { reductionOf } from '../window/fit.ts'
+import { reductionOf } from '../window/planner.ts'
 
 /**
  * Begins a step with the tools that the hooks choose. A tool that was not on offer before joins the run if it is found,

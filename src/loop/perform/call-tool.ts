@@ -21,8 +21,7 @@ import { marksReadBy } from '../decide/data-flow-guard.ts'
 import { canReconcile } from '../recover.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { CallState } from '../state.ts'
-import { placedMessages, reductionOf } from '../window/fit.ts'
-import { visibleMessages } from '../window/plan.ts'
+import { placedMessages, plannerOf, reductionOf } from '../window/planner.ts'
 import { compose, HOOK_FAILED, hookFailed, HookFailure, type Middleware } from './hooks.ts'
 
 /**
@@ -197,7 +196,7 @@ async function throughHooks(
 
 /** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
 function toolRequest(
-  { state, tools, history, prompt }: CallPorts,
+  { state, tools, history, prompt, loop }: CallPorts,
   { callId, tool: name, arguments: text, key = callId, needs, filledIn = {}, parent }: CallState,
   { attempt, deadline, reportTo, asks, input }: RequestTerms,
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
@@ -235,7 +234,7 @@ function toolRequest(
         reportTo,
         marks: marks.size > 0 ? [...marks] : undefined,
         history: wantsHistory
-          ? visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt }))
+          ? plannerOf(loop).visible(placedMessages({ state, history, prompt }), reductionOf({ state, prompt }))
           : undefined,
       }),
     },

@@ -4,7 +4,7 @@ import type { PartPlace, ModelError, ModelRequest } from '../../contract/model.t
 import { addUsage, type Usage } from '../../contract/usage.ts'
 import { clip } from '../effects.ts'
 import type { Running } from '../running.ts'
-import { sentMessages } from '../window/fit.ts'
+import { sentMessages } from '../window/planner.ts'
 import { type ItemPart, sizeOfFile, sizeOfOpaque } from '../window/refused.ts'
 
 /** How often a step leaves parts of messages out. */

@@ -10,16 +10,16 @@ import { READ_RESULT } from '../../contract/tool.ts'
 import { namesOnOffer } from '../decide/admit.ts'
 import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
-import type { Running } from '../running.ts'
+import type { Running, RunPorts } from '../running.ts'
 import type { RunState, StepState } from '../state.ts'
-import { reductionOf, sentMessages } from '../window/fit.ts'
-import { visibleMessages } from '../window/plan.ts'
+import { plannerOf, reductionOf, sentMessages } from '../window/planner.ts'
 import { mendJson } from '../../schema/mend-json.ts'
 
 /** Builds the model request of the step under way. */
 export function modelRequest(
   running: Pick<Running, 'state' | 'history' | 'prompt'> &
-    Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'name' | 'patience'> },
+    Partial<Pick<Running, 'tools'>> &
+    Pick<RunPorts, 'loop'> & { readonly model: Pick<ChatModel, 'name' | 'patience'> },
 ): ModelRequest {
   const { state, model } = running
   const {
@@ -38,7 +38,7 @@ export function modelRequest(
   // the model has called tools; otherwise the run would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(running)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  const visible = visibleMessages(sentMessages(running), reductionOf(running))
+  const visible = plannerOf(running.loop).visible(sentMessages(running), reductionOf(running))
   const messages = markFound(visible, running, tools).map((message) =>
     message.role === 'tool' ? asData(message) : message,
   )

@@ -9,7 +9,7 @@ import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
-import { roomForResult } from '../window/fit.ts'
+import { plannerOf } from '../window/planner.ts'
 import { applyFaultPolicy } from './hooks.ts'
 import { isForPerson, pollTool, receiveOutcome } from './call-tool.ts'
 
@@ -34,7 +34,7 @@ export function recordOutcome(running: Running, call: CallState, ownOutcome: Too
   const { maxResultBytes = Infinity } = state.offered.get(tool) ?? {}
   const { resultBytes } = state.request.limits
   // No model reads the result of a program's call.
-  const room = parent === undefined ? roomForResult(running) : Infinity
+  const room = parent === undefined ? plannerOf(running.loop).roomForResult(running) : Infinity
   const limit = Math.min(maxResultBytes, resultBytes, room)
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])

@@ -1,8 +1,8 @@
 import type { PlacedMessage } from '../../contract/context.ts'
 import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
 import type { Message } from '../../contract/message.ts'
-import { lineOfTurn } from './shorten.ts'
-import { tokensOf } from './count.ts'
+import { lineOfTurn } from './lines.ts'
+import { tokensOf } from './tokens.ts'
 
 export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 

@@ -130,7 +130,7 @@ test('new agent adds a Worker with an agent, and binds it', () => {
   const { bound, note } = addWorker(root, 'agent', 'proofreader')
   expect(bound?.binding).toBe('TOOL_PROOFREADER')
   expect(note).toMatch(/^The edge lists it as not available until it has a model of its own: /)
-  expect(readFileSync(join(root, 'tools/proofreader/index.ts'), 'utf8')).toContain('[proofreader])')
+  expect(readFileSync(join(root, 'tools/proofreader/index.ts'), 'utf8')).toContain('[proofreader],')
 })
 
 test('new http-tool adds a definition that an edge accepts', () => {

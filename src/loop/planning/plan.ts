@@ -1,8 +1,9 @@
-import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
+import { type ContextReduction, notesId, type PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
-import { notesId, pointerTo, readPointer } from './notes.ts'
-import { cutCalls, cutResult, lineOfTurn, linesOfTurn, shortResult, withoutFiles } from './shorten.ts'
-import { fitSummary, textTokens } from './count.ts'
+import { lineOfTurn, linesOfTurn } from '../window/lines.ts'
+import { fitSummary, textTokens } from '../window/tokens.ts'
+import { pointerTo, readPointer } from './notes.ts'
+import { cutCalls, cutResult, shortResult, withoutFiles } from './shorten.ts'
 
 /** What a plan is made of. Tokens are estimated (`tokens.ts`). */
 export interface PlanInput {

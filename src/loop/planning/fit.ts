@@ -1,7 +1,6 @@
-import type { ContextReduction, PlacedMessage, TokenCount } from '../../contract/context.ts'
+import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { RunFact } from '../../contract/event.ts'
 import {
-  type ChatModel,
   type ModelFinish,
   type ModelRequest,
   type ModelWindow,
@@ -11,8 +10,9 @@ import {
 import type { Usage } from '../../contract/usage.ts'
 import { isReadOnly } from '../effects.ts'
 import type { PromptPorts, Running } from '../running.ts'
-import { countOf, learnFromRefusal, LEAST_WINDOW, measureWith, promptSize, TOKENS_A_FILE, tokensOf } from './count.ts'
-import { withoutRefused } from './refused.ts'
+import { reductionOf, sentMessages, type Sized, tokensFact } from '../window/planner.ts'
+import { promptSize, TOKENS_A_FILE, tokensOf } from '../window/tokens.ts'
+import { countOf, learnFromRefusal, LEAST_WINDOW, measureWith } from './count.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
 
 /** A prompt that takes more of the room than this is reduced, to `TARGET` of it. */
@@ -31,33 +31,6 @@ export const MOST_OVERFLOWS = 3
 const ALMOST = 0.98
 /** After a refusal without a usable figure, the window counts as this part of what was sent. */
 const AFTER_REFUSAL = 0.8
-
-type Sized = Pick<Running, 'state' | 'prompt' | 'tokens'> & { readonly model: Pick<ChatModel, 'name' | 'window'> }
-
-/** Returns the messages of the conversation and the run, with their positions. */
-export function placedMessages({
-  state,
-  history,
-  prompt,
-}: Pick<Running, 'state' | 'history' | 'prompt'>): PlacedMessage[] {
-  const first = prompt?.position ?? 0
-  return [...history, ...state.messages.map((message, index) => ({ position: first + index, message }))]
-}
-
-/** Returns them as the model is sent them: without the parts that its server has refused. */
-export function sentMessages(
-  running: Pick<Running, 'state' | 'history' | 'prompt'> & { readonly model: Pick<ChatModel, 'name'> },
-): PlacedMessage[] {
-  const { state, prompt, model } = running
-  const refusals = [...(prompt?.refusals ?? []), ...state.refusals].filter((part) => part.model === model.name)
-  const placed = placedMessages(running)
-  return refusals.length === 0 ? placed : placed.map((each) => withoutRefused(each, refusals))
-}
-
-/** Returns the reduction in force. */
-export function reductionOf({ state, prompt }: Pick<Running, 'state' | 'prompt'>): ContextReduction | undefined {
-  return state.reduction ?? prompt?.reduction
-}
 
 /** Returns the window of the model: as it is known, or less if this conversation has met a smaller one. */
 function windowOf({ state, model, prompt, tokens }: Sized): ModelWindow {
@@ -159,11 +132,6 @@ export async function fitAfterRefusal(
     model: { name: model.name, window },
   })
   return reduce(running, { step, request, target: TARGET * room, room, because: 'refused', contextTokens: learnt })
-}
-
-/** Returns what is recorded of a model's count of tokens: another invocation may continue a run that is stored. */
-export function tokensFact({ request }: Running['state'], tokens: TokenCount): { readonly tokens?: TokenCount } {
-  return request.durable && Object.keys(tokens).length > 0 ? { tokens: { ...tokens } } : {}
 }
 
 interface ReduceOptions {

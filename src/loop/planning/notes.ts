@@ -1,23 +1,6 @@
 import { READ_RESULT } from '../../contract/tool.ts'
-
-/** What the ids of notes begin with that are put aside. No id of a call does. */
-const NOTES = 'notes_'
-
-/** Whether an id is that of notes, without which the model would not know what it has done. */
-export function isNotes(id: string): boolean {
-  return id.startsWith(NOTES)
-}
-
-/** Returns the id of the notes on what a reduction leaves out: all messages before a position. */
-export function notesId(from: number): string {
-  return `${NOTES}${from}`
-}
-
-/** Returns the position that the id of notes names; undefined if it is no such id. */
-export function positionOfNotes(id: string): number | undefined {
-  const [, position] = /^notes_(\d+)$/.exec(id) ?? []
-  return position === undefined ? undefined : Number(position)
-}
+import { wordMatcher } from '../decide/truncated-result.ts'
+import { CALL, INNER_CALL } from '../window/lines.ts'
 
 /** Returns the last line of notes: where they are read in full, with those before them. */
 export function pointerTo(id: string): string {
@@ -39,10 +22,6 @@ interface NoteLine {
   readonly text: string
   readonly bytes: number
 }
-
-/** How the line of a call begins, and that of a call which a program or an agent made. */
-export const CALL = 'called '
-export const INNER_CALL = 'made '
 
 /** How a line begins that tells of what a user has asked, which begins a turn; any other turn continues. */
 const NEW_TURN = /^- user: /
@@ -128,22 +107,6 @@ export function searchNotes(lines: readonly NoteLine[], search: string): string 
   return lines
     .flatMap(({ turn, text }) => (has(text) ? [`turn ${turn}: ${text.replace(/^[- ]+/, '')}`] : []))
     .join('\n')
-}
-
-/** Returns whether a text has all of some words, in whichever case. */
-export function wordMatcher(search: string): (text: string) => boolean {
-  const words = searchWords(search)
-  return (text) => {
-    const lower = text.toLowerCase()
-    return words.every((word) => lower.includes(word))
-  }
-}
-
-export function searchWords(search: string): readonly string[] {
-  return search
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '')
 }
 
 function numbered({ turn, text }: NoteLine, index: number): string {
