@@ -29,10 +29,11 @@ export async function deriveRunId(...texts: readonly string[]): Promise<string> 
 
 /**
  * Returns the id of a call, made of its run, step and place, so that a resumed run gives it the same id. At most 40
- * characters, OpenAI's limit, in runs of fewer than 1,000 steps and 1,000 calls per step.
+ * characters, OpenAI's limit, in runs of fewer than 1,000 steps and 1,000 calls per step. `isUnstored`: the run hands
+ * out calls and is not stored. Its calls have a zero before the step, by which `runOfCall` knows that there is no run to find.
  */
-export function callId(runId: string, step: number, index: number): string {
-  return `call_${runId.replace(/^run_/, '')}_${step}_${index}`
+export function callId(runId: string, step: number, index: number, isUnstored = false): string {
+  return `call_${runId.replace(/^run_/, '')}_${isUnstored ? '0' : ''}${step}_${index}`
 }
 
 /** Returns the id of a call that a program makes, by its number among the calls of that program. */
@@ -45,9 +46,9 @@ export function parentOfCall(callId: string): string | undefined {
   return /^(.+_\d+_\d+)-\d+$/.exec(callId)?.[1]
 }
 
-/** Returns the run that a call id belongs to, or undefined if the edge did not make the id. */
+/** Returns the run that a call id belongs to, or undefined if no edge made the id, or the run was not stored. */
 export function runOfCall(callId: string): string | undefined {
-  const match = /^call_([A-Za-z0-9]{22})_\d+_\d+(?:-\d+)?$/.exec(callId)
+  const match = /^call_([A-Za-z0-9]{22})_[1-9]\d*_\d+(?:-\d+)?$/.exec(callId)
   return match ? `run_${match[1]}` : undefined
 }
 

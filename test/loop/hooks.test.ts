@@ -285,7 +285,7 @@ describe('the application decides', () => {
       script,
       tools: [add],
       request: { execution: 'caller' },
-      loop: { runsCalls: ({ calls }) => calls.every(({ callId }) => callId === id(1, 0)) },
+      loop: { runsCalls: ({ calls }) => calls.every(({ callId }) => callId === id('01', 0)) },
     })
     expect(run.state.finished).toMatchObject({ finish: 'stop', answer: '2' })
   })

@@ -348,7 +348,7 @@ describe('calls that others must answer', () => {
       'run.finished',
     ])
     expect(events.find((event) => event.type === 'call.requested')).toMatchObject({
-      callId: id(1, 0),
+      callId: id('01', 0),
       tool: 'mine',
       arguments: '{"x":1}',
     })

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import { say } from '../fixtures/play.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 
 const guesser = bearer('guesser')
@@ -29,6 +29,26 @@ describe('asking for conversations that do not exist', () => {
       statuses.add((await edge.post('/v1/chat/completions', json, headers)).status)
     }
     expect([...statuses]).toEqual([200])
+  })
+
+  test('does not count results of calls whose run was not stored, and starts no object for them', async () => {
+    const parameters = { type: 'object', properties: {} }
+    const tools = [{ type: 'function', function: { name: 'add', parameters } }]
+    for (const terms of [{ tools, edgecall: { tools: [] } }, { edgecall: { execution: 'caller' } }]) {
+      const script = Array.from({ length: 121 }, () => ask(['add']))
+      const edge = keptEdge({ vars: withKeys(apiKey('guesser')), script, tools: [tool('add')] })
+      const statuses = new Set<number>()
+      const messages: object[] = [{ role: 'user', content: 'Add on.' }]
+      for (let step = 0; step < 121; step++) {
+        const response = await edge.post('/v1/chat/completions', { messages, ...terms }, guesser)
+        statuses.add(response.status)
+        if (!response.ok) break
+        const { choices }: any = await response.json()
+        const { message } = choices[0]
+        messages.push(message, { role: 'tool', tool_call_id: message.tool_calls[0].id, content: '3' })
+      }
+      expect([[...statuses], edge.objects.size]).toEqual([[200], 0])
+    }
   })
 
   test('starts at most 100 objects in a minute for a key, by any route, and takes nothing from other keys', async () => {

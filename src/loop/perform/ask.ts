@@ -11,7 +11,7 @@ import {
   type ModelEvent,
   type ModelRequest,
 } from '../../contract/model.ts'
-import type { RunError } from '../../contract/run.ts'
+import type { RunError, RunRequest } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, type Usage, withCost } from '../../contract/usage.ts'
 import { countsTokens, refuseDuplicateIds } from '../decide/admit.ts'
@@ -271,6 +271,10 @@ function withPrice({ price }: ChatModel, usage: Usage): Usage {
   return price ? withCost(countable, price) : countable
 }
 
+function callIdIn({ runId, durable, clientTools, execution }: RunRequest, step: number, index: number): string {
+  return callId(runId, step, index, !durable && (clientTools.length > 0 || execution === 'caller'))
+}
+
 /** Reads one answer of the model and shows it to readers as it arrives. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
   const { model, journal, state, signal, commit, loop } = running
@@ -282,7 +286,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let hasBegun = false
   let hasProviderCalls = false
   let emptyUsage: Usage | undefined
-  const idOf = (index: number) => callId(state.request.runId, step, index)
+  const idOf = (index: number) => callIdIn(state.request, step, index)
   try {
     const ownRequest = { ...request, ...traceOf(state, step), ...repeatsOf(state) }
     for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {

@@ -230,9 +230,9 @@ describe('the official OpenAI client reads', () => {
     expect(response.status).toBe('completed')
     expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'message', 'function_call'])
     expect(response.output[2]).toEqual({
-      id: `fc_${id(1, 1)}`,
+      id: `fc_${id('01', 1)}`,
       type: 'function_call',
-      call_id: id(1, 1),
+      call_id: id('01', 1),
       name: 'pick',
       arguments: '{"of":2}',
       status: 'completed',

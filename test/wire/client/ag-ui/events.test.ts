@@ -218,7 +218,7 @@ describe('a run that waits', () => {
     expect((await played(run, {})).at(-1)).toEqual(finished(1))
     const frames = await played({ ...run, request: { clientTools: [pick] } })
     expect(frames.at(-1)).toEqual({
-      ...finished(1, { type: 'success', pendingToolCallIds }),
+      ...finished(1, { type: 'success', pendingToolCallIds: [id('01', 0)] }),
       result: { finish: 'tool_calls' },
     })
   })
