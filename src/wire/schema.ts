@@ -41,6 +41,9 @@ export const idSchema = matching(ID)
 
 export const toolName = matching(TOOL_NAME)
 
+/** The name of a tool of the caller in a format that allows 128 characters. `edgeName` makes it one for all providers. */
+export const longToolName = /* @__PURE__ */ matching(/^[a-zA-Z0-9_-]{1,128}$/)
+
 /** A text that is not empty. */
 export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { keptEdge } from './kept-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -43,6 +44,57 @@ describe('a tool choice that allows some tools', () => {
     const response = await edge.ask(CHAT, { json: { messages, tools: [pick], tool_choice } })
     expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'unknown_tool' } }])
   })
+})
+
+describe('a tool of the caller whose name is longer than all providers accept', () => {
+  const name = `mcp__${'a_plugin_with_a_long_name_'.repeat(4)}list`
+  const hashed = /^mcp__a_plugin.{33}_h[0-9a-f]{16}$/
+  const callFirst: Script = ({ tools }) => ask([tools[0]?.name ?? ''])
+
+  test('is called by that name in the Messages API, whole and in a stream, and named by it in history and choices', async () => {
+    const edge = keptEdge({ script: [callFirst, callFirst, say('Done.')] })
+    const base = { max_tokens: 10, tools: [{ name, input_schema: {} }], tool_choice: { type: 'tool', name } }
+    const first: any = await (await edge.post('/v1/messages', { ...base, messages })).json()
+    const [use] = first.content
+    expect(use).toMatchObject({ type: 'tool_use', name })
+    const stream = await (await edge.post('/v1/messages', { ...base, messages, stream: true })).text()
+    expect(stream).toContain(`"name":"${name}"`)
+    const result = { type: 'tool_result', tool_use_id: use.id, content: [{ type: 'tool_reference', tool_name: name }] }
+    const answer = { role: 'assistant', content: first.content }
+    const history = [...messages, answer, { role: 'user', content: [result] }]
+    await edge.post('/v1/messages', { ...base, messages: history })
+    const { tools, toolChoice, messages: sent } = edge.requests[2] ?? {}
+    const modelName = tools?.[0]?.name
+    expect(modelName).toMatch(hashed)
+    expect([toolChoice, sent?.[1], sent?.[2]]).toMatchObject([
+      { tool: modelName },
+      { calls: [{ tool: modelName }] },
+      { content: [{ text: `Found the tool ${modelName}.\n` }] },
+    ])
+  })
+
+  test('is called by that name in the Responses API, whole and in a stream, and named by it in history and choices', async () => {
+    const edge = keptEdge({ script: [callFirst, callFirst, say('Done.')] })
+    const base = { store: false, tools: [{ type: 'function', name }], tool_choice: { type: 'function', name } }
+    const first: any = await (await edge.post('/v1/responses', { ...base, input: messages })).json()
+    expect(first.output).toMatchObject([{ type: 'function_call', name }])
+    const stream = await (await edge.post('/v1/responses', { ...base, input: messages, stream: true })).text()
+    expect(stream).toContain(`"name":"${name}"`)
+    const output = { type: 'function_call_output', call_id: first.output[0].call_id, output: '3' }
+    await edge.post('/v1/responses', { ...base, input: [...messages, ...first.output, output] })
+    const { tools, toolChoice, messages: sent } = edge.requests[2] ?? {}
+    const modelName = tools?.[0]?.name
+    expect(modelName).toMatch(hashed)
+    expect([toolChoice, sent?.[1]]).toMatchObject([{ tool: modelName }, { calls: [{ tool: modelName }] }])
+  })
+})
+
+test('a tool of a type that the edge does not know is not offered, and named', async () => {
+  const edge = keptEdge({ script: [say('A')] })
+  const tools = [flat(pick), { type: 'mcp', server_label: 'a', server_url: 'https://a.example' }, { type: 'later' }]
+  const response = await edge.post('/v1/responses', { input: 'Hi', store: false, tools })
+  expect([response.status, response.headers.get('edgecall-ignored')]).toEqual([200, 'tools[1], tools[2]'])
+  expect(edge.requests.map(({ tools: offered }) => offered.map(({ name }) => name))).toEqual([['pick']])
 })
 
 describe('the original name of a tool, which providers refuse,', () => {

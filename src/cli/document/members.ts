@@ -50,9 +50,12 @@ A file under a URL that the edge may not or cannot fetch for a model ([\`FILE_HO
 A request without \`tools\` gets the tools of the edge, also that of an application for a title or a summary. If applications ask another model for
 those, \`toolsOf\` of [the setup](parts.md) can offer none to it. \`tools: []\` and \`tool_choice: "none"\` get none, unless \`edgecall.tools\` names some.
 
-A tool that the vendor would run, such as \`web_search\`, stands for the [tool of that name](provider-tools.md) at the edge. If the edge has none, it
-is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
+A tool that the vendor would run, such as \`web_search\`, stands for the [tool of that name](provider-tools.md) at the edge. If the edge has none, or
+does not know its type, it is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
 such as \`max_uses\` are ignored. A \`tool_choice\` of a tool that is not there is refused.
+
+In \`/v1/responses\` and \`/v1/messages\`, a name of a tool of the caller may have 128 characters. A model is told a name of over 64 in a shortened form, and
+the caller gets its own back.
 
 A tool of the caller takes the place of the edge’s tool of its name: for this request, that is not offered, neither a search nor a program reaches it, and
 \`edgecall-ignored\` says \`edgecall.tools.<name>\`. The caller alone runs its tool. Calls that the edge’s tool has had in a conversation stay what they

@@ -67,6 +67,7 @@ app.post('/', async (c) => {
   const options: MessageOptions = {
     id: `msg_${lastResult?.callId ?? handle.runId}`,
     model,
+    toolNames: request.toolNames,
     created: Date.now(),
     conversation: handle.conversation,
     rounds: chooseRounds(setup.config, edgecall, stream),

@@ -240,10 +240,10 @@ test.each([
   [{ input: 'Hi', background: true, store: false }, 'background', /needs `store`/, 'invalid_value'],
   [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
   [
-    { input: 'Hi', tools: [{ type: 'mcp', server_label: 'a' }] },
+    { input: 'Hi', tools: [{ server_label: 'a' }] },
     'tools[0].type',
-    /^tools\[0\]\.type: expected \("function"/,
-    'invalid_value',
+    'tools[0].type: is required.',
+    'missing_required_parameter',
   ],
   [
     { input: 'Hi', conversation: 'c', previous_response_id: 'r' },

@@ -15,6 +15,8 @@ export interface MessageOptions extends VisibleTextOptions {
   readonly id: string
   /** The model as the request named it. */
   readonly model: string
+  /** The names that the caller has given its tools, by those that the model has. */
+  readonly toolNames: ReadonlyMap<string, string>
   /** Epoch milliseconds. */
   readonly created: number
   readonly conversation?: string | undefined
@@ -179,7 +181,13 @@ class MessageReader {
       case 'reasoning':
         return this.#grow('thinking', part.text)
       case 'call':
-        return this.#addCall({ type: 'tool_use', caller: { type: 'direct' } }, part.call)
+        return this.#addCall(
+          { type: 'tool_use', caller: { type: 'direct' } },
+          {
+            ...part.call,
+            tool: this.#callerName(part.call.tool),
+          },
+        )
       case 'citations':
         return this.#cite(part.citations)
       case 'end': {
@@ -285,11 +293,15 @@ class MessageReader {
     return [...this.#addCall({ type: 'server_tool_use', caller }, use), ...this.#add(result)]
   }
 
+  #callerName(tool: string): string {
+    return this.#options.toolNames.get(tool) ?? tool
+  }
+
   /** Adds a search of the caller's tools by the provider. */
   #addSearch({ tool, input, ok, output = '' }: ProviderCall, id: string): readonly StreamEvent[] {
     const use = { callId: id, tool, arguments: JSON.stringify(input) }
     const names = output.split('\n').filter(Boolean)
-    const tool_references = names.map((tool_name) => ({ type: 'tool_reference', tool_name }))
+    const tool_references = names.map((name) => ({ type: 'tool_reference', tool_name: this.#callerName(name) }))
     const content = ok
       ? { type: 'tool_search_tool_search_result', tool_references }
       : { type: 'tool_search_tool_result_error', error_code: output || 'unavailable', error_message: null }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { either, integerFrom, isText } from '../../schema.ts'
+import { either, integerFrom, isText, toolReference } from '../../schema.ts'
 import { optionalFlag, optionalText } from '../openai-chat/request.ts'
 
 const tokens = v.object({ type: v.literal('input_tokens'), value: integerFrom(0) })
@@ -11,8 +11,8 @@ const clearToolUses = v.object({
   trigger: v.nullish(v.variant('type', [tokens, uses])),
   keep: v.nullish(uses),
   clear_at_least: v.nullish(tokens),
-  exclude_tools: v.nullish(v.array(v.string())),
-  clear_tool_inputs: v.nullish(v.union([v.boolean(), v.array(v.string())])),
+  exclude_tools: v.nullish(v.array(toolReference)),
+  clear_tool_inputs: v.nullish(v.union([v.boolean(), v.array(toolReference)])),
 })
 
 /** Clears the thinking of old turns. */

@@ -13,7 +13,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec.ts'
-import { either, isText, someText, textOr, toolName, toolReference } from '../../schema.ts'
+import { either, isText, someText, textOr, toolReference } from '../../schema.ts'
 import { atHand, fileUrl, linksOfResult } from '../history.ts'
 import { optionalFlag, optionalText } from '../openai-chat/request.ts'
 import { decodeEncryptedContent } from '../openai-responses/output.ts'
@@ -113,7 +113,7 @@ const searchResult = v.pipe(
 
 /** A tool that a search of the caller has found. */
 const foundTool = v.pipe(
-  v.object({ type: v.literal('tool_reference'), tool_name: toolName }),
+  v.object({ type: v.literal('tool_reference'), tool_name: toolReference }),
   v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `${foundLine(name)}\n` }] })),
 )
 

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
+import { edgeName } from '../../../contract/tool-names.ts'
 import { integerFrom, formatSchema, toolReference } from '../../schema.ts'
 import { type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
@@ -39,6 +40,8 @@ export interface MessagesRequest {
   readonly messages: readonly Message[]
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
+  /** The names that the caller has given its tools, by those that the model has. */
+  readonly toolNames: ReadonlyMap<string, string>
   readonly hostedTools: readonly HostedTool[]
   readonly toolChoice?: ToolChoice | undefined
   /** The edits that clear results and thinking; undefined if the request asks for no edits. */
@@ -166,6 +169,7 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
       messages: history.request,
       stream: rest.stream ?? false,
       clientTools: clientTools(tools),
+      toolNames: new Map(tools.map(({ name }) => [edgeName(name), name])),
       hostedTools: hostedTools(tools),
       toolChoice,
       edits: body.context_management ? clearingEdits(body.context_management) : undefined,

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
 import type { ToolChoice } from '../../../contract/model.ts'
+import { edgeName } from '../../../contract/tool-names.ts'
 import type { ClientTool } from '../../../contract/run.ts'
-import { either, isText, parametersSchema, toolName } from '../../schema.ts'
+import { either, isText, longToolName, parametersSchema } from '../../schema.ts'
 import { TOOL_FIELDS } from '../../tool-fields.ts'
 import { type Hint, type HostedTool, otherMembers } from '../members.ts'
 import { optionalFlag } from '../openai-chat/request.ts'
@@ -23,7 +24,7 @@ function isServerTool(value: unknown): boolean {
 const clientTool = v.pipe(
   v.object({
     type: v.nullish(v.literal('custom')),
-    name: toolName,
+    name: longToolName,
     description: v.nullish(v.string(), ''),
     input_schema: parametersSchema,
     strict: optionalFlag,
@@ -61,17 +62,16 @@ export function isClientTool(tool: MessagesTool): tool is ClientTool {
 
 /** Returns the tools of the caller. One that is deferred stays so until a result of the caller names it, unless Anthropic would search it. */
 export function clientTools(tools: readonly MessagesTool[]): readonly ClientTool[] {
-  const own = tools.filter(isClientTool)
+  const own = tools.filter(isClientTool).map((tool) => ({ ...tool, name: edgeName(tool.name) }))
   return tools.some(isSearch) ? own.map(({ deferred: _deferred, ...tool }) => tool) : own
 }
 
 /** Returns what a model of Anthropic's is told of its search: the tools that search, and the names of those to be found. */
 export function searchHints(tools: readonly MessagesTool[], choice: ToolChoice | undefined): readonly Hint[] {
-  const deferred = tools.flatMap((tool) =>
-    isClientTool(tool) && tool.deferred && !(typeof choice === 'object' && choice.tool === tool.name)
-      ? [tool.name]
-      : [],
-  )
+  const deferred = tools.flatMap((tool) => {
+    const name = edgeName(tool.name)
+    return isClientTool(tool) && tool.deferred && !(typeof choice === 'object' && choice.tool === name) ? [name] : []
+  })
   const forms = tools.flatMap((tool) =>
     isClientTool(tool) || !isSearch(tool) ? [] : [{ type: tool.type, name: tool.name }],
   )

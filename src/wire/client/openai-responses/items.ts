@@ -94,11 +94,11 @@ function toFunctionCall({
 /** The calls of the caller's tools, as those of functions. */
 const callItems = [
   v.pipe(
-    v.object({ type: v.literal('function_call'), ...ids, name: toolReference, namespace, arguments: v.string() }),
+    v.object({ type: v.literal('function_call'), ...ids, name: someText, namespace, arguments: v.string() }),
     v.transform(({ namespace, ...call }) => ({ ...call, name: flatName(call.name, namespace) })),
   ),
   v.pipe(
-    v.object({ type: v.literal('custom_tool_call'), ...ids, name: toolReference, namespace, input: v.string() }),
+    v.object({ type: v.literal('custom_tool_call'), ...ids, name: someText, namespace, input: v.string() }),
     v.transform((item) => toFunctionCall(item)),
   ),
   v.pipe(

@@ -18,6 +18,7 @@ import {
   idSchema,
   isText,
   runOptionSchemas,
+  someText,
   toolReference,
 } from '../../schema.ts'
 import {
@@ -90,7 +91,7 @@ const UNSUPPORTED = {
 }
 
 const toolOfChoice = v.pipe(
-  v.object({ type: v.picklist(['function', 'custom']), name: toolReference, namespace: optionalText }),
+  v.object({ type: v.picklist(['function', 'custom']), name: someText, namespace: optionalText }),
   v.transform(({ name, namespace }) => ({ type: 'function' as const, name: flatName(name, namespace) })),
 )
 

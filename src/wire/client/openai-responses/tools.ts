@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { isObject, type JsonSchema } from '../../../contract/json.ts'
 import type { ClientTool } from '../../../contract/run.ts'
-import { wireName } from '../../../contract/tool-names.ts'
+import { edgeName, wireName } from '../../../contract/tool-names.ts'
 import { bodyFault, type InvalidBody } from '../body.ts'
-import { either, isText, parametersSchema, someText, toolName } from '../../schema.ts'
+import { either, isText, longToolName, parametersSchema, someText } from '../../schema.ts'
 import { type HostedTool, otherMembers } from '../members.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
 import { toKindCall, type ToolKind } from '../../provider/openai-responses/tool-kinds.ts'
@@ -23,11 +23,16 @@ export interface ToolForm {
   readonly namespace?: string
 }
 
-const functionTool = v.object({ type: v.literal('function'), ...functionMembers, defer_loading: optionalFlag })
+const functionTool = v.object({
+  type: v.literal('function'),
+  ...functionMembers,
+  name: longToolName,
+  defer_loading: optionalFlag,
+})
 
 const customTool = v.object({
   type: v.literal('custom'),
-  name: toolName,
+  name: longToolName,
   description: optionalText,
   format: v.nullish(v.looseObject({ type: v.string(), definition: optionalText })),
 })
@@ -49,8 +54,10 @@ const searchTool = v.object({
 /** A tool that OpenAI would run. */
 const hostedTool = v.looseObject({ type: v.string() })
 
-const HOSTED =
-  /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter|image_generation)|computer(?:_use_preview)?|programmatic_tool_calling)$/
+const HOSTED = /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter|image_generation))$/
+
+/** The types that the edge reads itself. Any other is that of a tool that it cannot offer. */
+const OWN = /^(?:function|custom|namespace|tool_search|(?:local_)?shell|apply_patch)$/
 
 /** Returns the name of the tool of the edge that a type of OpenAI's stands for. */
 export function hostedName(type: string): string | undefined {
@@ -59,7 +66,7 @@ export function hostedName(type: string): string | undefined {
 }
 
 function isHosted(value: unknown): boolean {
-  return isObject(value) && isText(value['type']) && HOSTED.test(value['type'])
+  return isObject(value) && isText(value['type']) && !OWN.test(value['type'])
 }
 
 export const responsesTool = either(
@@ -118,7 +125,7 @@ export const SEARCH = 'search_tools'
 
 /** Returns the name under which a model is told of a tool. `functions` is where the format has those without a namespace. */
 export function flatName(name: string, namespace?: string | null): string {
-  if (!namespace || namespace === 'functions') return name
+  if (!namespace || namespace === 'functions') return edgeName(name)
   return wireName(namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`)
 }
 
@@ -141,9 +148,10 @@ function functionsOf(
   }
   if (isFunction(tool)) {
     const name = flatName(tool.name, namespace)
-    const form = namespace === undefined ? undefined : { type: tool.type, name: tool.name, namespace }
+    const form = { type: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) }
     const deferred = isSearched && tool.defer_loading === true ? { deferred: true as const } : {}
-    return [{ tool: { ...toClientTool(tool), name, ...deferred }, ...(form && { form }), place }]
+    const isDeclared = namespace === undefined && name === tool.name
+    return [{ tool: { ...toClientTool(tool), name, ...deferred }, ...(!isDeclared && { form }), place }]
   }
   if (isCustom(tool)) {
     const { definition } = tool.format ?? {}
