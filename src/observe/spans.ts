@@ -142,7 +142,7 @@ function noteOf(
 /** Records what happens to a run as a whole, as events of its span. */
 function noteRun(
   recorder: SpanRecorder,
-  { event, at }: { readonly event: NotedByRun | IgnoredFact; readonly at: number },
+  { event, at }: { readonly event: RunFact; readonly at: number },
   includeContent: boolean,
 ): void {
   switch (event.type) {
@@ -172,37 +172,8 @@ function noteRun(
     case 'run.cancelling':
       return recorder.note('', event.type, at)
     default:
-      event satisfies IgnoredFact
   }
 }
-
-/** The facts that neither end a span nor are noted in one. A fact that is new to the union must be handled, or added here. */
-type IgnoredFact = Fact<
-  | 'run.started'
-  | 'input.added'
-  | 'history.repaired'
-  | 'history.compacted'
-  | 'call.requested'
-  | 'call.undone'
-  | 'call.late'
-  | 'call.deferred'
-  | 'call.reported'
-  | 'program.woken'
->
-
-type NotedByRun = Fact<
-  | 'tools.added'
-  | 'program.diverged'
-  | 'limit.reached'
-  | 'approval.requested'
-  | 'approval.decided'
-  | 'call.judged'
-  | 'run.waiting'
-  | 'run.resumed'
-  | 'run.parked'
-  | 'run.retried'
-  | 'run.cancelling'
->
 
 type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
 type SpanStart = Pick<OpenSpan, 'name' | 'kind' | 'attributes'>

@@ -6,6 +6,7 @@ import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
 import { configurationPages } from './configuration.ts'
 import { withDialects } from './dialects.ts'
+import { runEventsPage } from './run-events.ts'
 import { withMailRules } from './mail-rules.ts'
 import { withWebhookServices } from './webhook-services.ts'
 import { errorPages } from './errors/page.ts'
@@ -297,6 +298,7 @@ export function documentPages(root: string): Readonly<Record<string, string>> {
     ...memberPages(),
     ...applicationPages(),
     ...errorPages(),
+    'run-events.md': runEventsPage(root),
     'schemas.md': withDialects(readFileSync(join(root, 'docs/schemas.md'), 'utf8')),
     'webhooks.md': withWebhookServices(readFileSync(join(root, 'docs/webhooks.md'), 'utf8')),
     'events.md': withMailRules(readFileSync(join(root, 'docs/events.md'), 'utf8')),

@@ -335,6 +335,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   },
 }
 
+/** Returns what each event says, by its type. */
+export function eventSummaries(): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(EVENTS).map(([type, { summary }]) => [type, summary]))
+}
+
 /** Returns the schemas of events: `RunEvent`, and one for each type, such as `RunEvent.text.delta`. */
 export function eventSchemas(): Readonly<Record<string, JsonSchema>> {
   const schemas = Object.entries(EVENTS).map(([type, event]) => {

@@ -102,43 +102,6 @@ export function fileUrl(mediaType: string) {
   )
 }
 
-/** The events without text. A new event must be handled in `switch`, or added here. */
-type IgnoredEvent =
-  | 'run.started'
-  | 'input.added'
-  | 'tools.added'
-  | 'history.repaired'
-  | 'model.retried'
-  | 'provider.call'
-  | 'model.waiting'
-  | 'history.compacted'
-  | 'call.judged'
-  | 'context.reduced'
-  | 'approval.requested'
-  | 'approval.decided'
-  | 'call.requested'
-  | 'call.started'
-  | 'call.interrupted'
-  | 'call.issued'
-  | 'call.suspended'
-  | 'program.woken'
-  | 'program.diverged'
-  | 'call.undone'
-  | 'call.late'
-  | 'call.deferred'
-  | 'call.reported'
-  | 'step.finished'
-  | 'limit.reached'
-  | 'run.waiting'
-  | 'run.resumed'
-  | 'run.cancelling'
-  | 'run.parked'
-  | 'run.retried'
-  | 'call.delta'
-  | 'call.proposed'
-  | 'call.progress'
-  | 'call.settled'
-
 /** A change of a block, which is text or reasoning. A block ends before the next one starts. */
 export interface Block {
   readonly kind: 'text' | 'reasoning'
@@ -191,7 +154,6 @@ export class Blocks {
         return [...this.close(), ...(isNew ? this.#grow(event, 'text', event.answer) : []), ...this.close()]
       }
       default:
-        event.type satisfies IgnoredEvent
         return []
     }
   }

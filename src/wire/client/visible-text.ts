@@ -8,37 +8,6 @@ import type { Rounds } from '../../contract/run-options.ts'
 import { BROKEN_OFF, rejection, runErrorOf } from './request.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
-/**
- * The events that change neither the visible text nor the end of an answer. A new event must be handled, or added here.
- */
-type IgnoredEvent =
-  | 'input.added'
-  | 'tools.added'
-  | 'history.repaired'
-  | 'model.retried'
-  | 'provider.call'
-  | 'model.waiting'
-  | 'answer.cut'
-  | 'call.started'
-  | 'call.interrupted'
-  | 'call.issued'
-  | 'call.suspended'
-  | 'program.woken'
-  | 'program.diverged'
-  | 'call.undone'
-  | 'call.late'
-  | 'call.deferred'
-  | 'call.reported'
-  | 'step.finished'
-  | 'limit.reached'
-  | 'run.resumed'
-  | 'run.cancelling'
-  | 'run.parked'
-  | 'run.retried'
-  | 'call.delta'
-  | 'call.proposed'
-  | 'call.progress'
-
 export interface VisibleTextOptions {
   readonly rounds: Rounds
   /**
@@ -201,7 +170,6 @@ export class VisibleText {
       case 'run.finished':
         return this.#onFinished(event)
       default:
-        event.type satisfies IgnoredEvent
         return NO_PARTS
     }
   }

@@ -27,44 +27,6 @@ import { callItem, type ToolForm } from './tools.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { echoedArguments, phaseOf } from '../../provider/openai-responses/request.ts'
 
-/** The events that add nothing to this format. A new event must be handled, or added here. */
-type IgnoredEvent =
-  | 'run.started'
-  | 'input.added'
-  | 'tools.added'
-  | 'history.repaired'
-  | 'model.retried'
-  | 'model.waiting'
-  | 'history.compacted'
-  | 'call.judged'
-  | 'context.reduced'
-  | 'answer.rejected'
-  | 'answer.cut'
-  | 'approval.decided'
-  | 'call.requested'
-  | 'call.interrupted'
-  | 'call.issued'
-  | 'call.suspended'
-  | 'program.woken'
-  | 'program.diverged'
-  | 'call.undone'
-  | 'call.late'
-  | 'call.deferred'
-  | 'call.reported'
-  | 'step.finished'
-  | 'step.restarted'
-  | 'limit.reached'
-  | 'run.resumed'
-  | 'run.cancelling'
-  | 'run.parked'
-  | 'run.retried'
-  | 'reasoning.delta'
-  | 'text.delta'
-  | 'call.delta'
-  | 'call.proposed'
-  | 'call.progress'
-  | 'run.finished'
-
 type PendingApproval = Pick<CallRecord, 'id' | 'arguments'>
 
 export interface ResponseOptions {
@@ -293,7 +255,6 @@ export class ResponseReader {
       case 'call.settled':
         return this.#callSettled(event)
       default:
-        event.type satisfies IgnoredEvent
         return []
     }
   }
