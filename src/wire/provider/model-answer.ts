@@ -79,8 +79,8 @@ export function answerCodec(
         const data = text.replace(/^(?:\s*data:)*\s*/, '')
         // Gateways pass the comments of a stream on as data.
         if (isDone || data === '' || data[0] === ':') return events
-        if (data.startsWith('[DONE]')) return finishAnswer()
-        const values = valuesIn(data)
+        if (/^\[done\]/i.test(data)) return finishAnswer()
+        const values = PING.test(event ?? data) ? [] : valuesIn(data)
         if (!values) return end(events, errorEvent(badResponse('The model server sent something that is not JSON.')))
         for (const value of values) {
           const chunk = fieldsOf(toChunk(value))
@@ -98,6 +98,9 @@ export function answerCodec(
 
   return { decoder, explain }
 }
+
+/** What some servers send so that a connection stays open. */
+const PING = /^(?:ping|heartbeat|keep-?alive)$/i
 
 /**
  * Returns the chunks of a frame: one, or those of an array from a server that streams JSON, but not as events. Some servers

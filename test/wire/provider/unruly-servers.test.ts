@@ -103,6 +103,8 @@ const FRAMINGS: Readonly<Record<string, (chunks: readonly object[]) => string>> 
     chunks
       .map((each) => `data: : keep-alive\n\ndata: : OPENROUTER PROCESSING\n\n${asEvents([each])}`)
       .join(': OPENROUTER PROCESSING\n\n'),
+  'pings that are no JSON': (chunks) =>
+    chunks.map((each) => `event: ping\ndata: ping\n\n${asEvents([each])}data: heartbeat\n\n`).join(''),
   'the name of the field twice': (chunks) => asEvents(chunks).replaceAll('data: ', 'data: data: '),
   'several chunks in one frame': (chunks) => `data: ${chunks.map((each) => JSON.stringify(each)).join('')}\n\n`,
   'several chunks, and no line break at all': (chunks) => chunks.map((each) => JSON.stringify(each)).join(''),
@@ -179,8 +181,27 @@ describe.each(Object.entries(FORMATS))('%s', (_, { codec, answer }) => {
   })
 })
 
+test('Responses has the arguments of a call that are an object', async () => {
+  const item = `{"type":"function_call","id":"fc_1","call_id":"a","name":"weather","arguments":{"place":"Oslo"}}`
+  const body = `data: {"type":"response.completed","response":{"status":"completed","output":[${item}]}}\n\n`
+  expect(await read(responsesAnswers, body)).toEqual([first(0, 'weather', OSLO), ...WEATHER_CALL])
+})
+
 describe('Chat Completions', () => {
   const codec = chatCodec('openai-chat/test')
+
+  test('keeps parallel calls apart whose indexes are texts', async () => {
+    const chunks = [
+      piece('', { id: 'a', name: 'weather' }),
+      piece('', { id: 'b', name: 'weather' }, 1),
+      piece(OSLO),
+      piece(ROME, {}, 1),
+      chunk({}, 'stop'),
+    ]
+    const body = asEvents(chunks).replaceAll(/("tool_calls":\[\{"index":)(\d)/g, '$1"$2"')
+    const events = await read(codec, `${body}data: [done]\n\n`)
+    expect(events.filter(({ type }) => type === 'call')).toEqual([call(0, 'weather', OSLO), call(1, 'weather', ROME)])
+  })
 
   test('keeps parallel calls apart whose arguments come after `{}`', async () => {
     const events = await read(

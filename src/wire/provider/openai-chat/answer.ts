@@ -98,7 +98,7 @@ function pushText(type: 'text' | 'reasoning', content: unknown, events: ModelEve
 /** A call as far as it has arrived; '' or undefined stand for what has not. */
 interface OpenCall extends CallArguments {
   readonly index: number
-  label?: number | undefined
+  label?: unknown
   id: string
   tool: string
   /** Data that Google's servers want back with the call. */
@@ -151,7 +151,7 @@ export function callAssembly(): CallAssembly {
     const tool = textOrJson(functionFields.name)
     const text = textOrJson(functionFields.arguments)
     // If the index is missing, the position in the array tells the calls of one delta apart.
-    const label = typeof entry.index === 'number' ? entry.index : position
+    const label = entry.index ?? position
     let match = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
     if (label !== undefined) match ??= calls.findLast((call) => call.label === label)
     // A fragment with neither a tool nor an id continues the latest call, even if its index is unknown.

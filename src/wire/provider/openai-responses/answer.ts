@@ -4,7 +4,7 @@ import type { ModelError, ModelEvent, ModelRequest } from '../../../contract/mod
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
 import type { Usage } from '../../../contract/usage.ts'
-import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { countAt, fieldsOf, objectsOf, textAt, textOrJson } from '../../fields.ts'
 import {
   answerCodec,
   type DecodedAnswer,
@@ -121,7 +121,7 @@ function outputAssembler(search: string): OutputAssembler {
       if (item.encrypted_content) open.part = { reasoning: item }
       if (open.part && open.emittedLength === 0 && textLength === 0) events.push(HIDDEN_REASONING)
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
-      const itemText = textAt(item, 'arguments')
+      const itemText = textOrJson(item.arguments)
       const call = calls.add(open, textAt(item, 'name'), calls.missing(open, itemText), events)
       // The complete text takes precedence over the deltas, unless it is what stands for them.
       if (itemText && !call.isPlaceholder && !(isEmptyObject(itemText) && isComplete(call.text))) call.text = itemText
@@ -155,7 +155,7 @@ function outputAssembler(search: string): OutputAssembler {
         calls.add(open, '', (open.call?.text ? '' : '{"input":"') + JSON.stringify(delta).slice(1, -1), events)
       else if (type === INPUT_DONE && open.call?.text) calls.add(open, '', '"}', events)
       else if (type === 'response.function_call_arguments.done' && (chunk.name || open.call))
-        calls.add(open, textAt(chunk, 'name'), calls.missing(open, textAt(chunk, 'arguments')), events)
+        calls.add(open, textAt(chunk, 'name'), calls.missing(open, textOrJson(chunk.arguments)), events)
       else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
         emitText(open, 'reasoning', '\n\n', events)
     },
@@ -347,5 +347,5 @@ function itemKind(type: unknown): Kind | undefined {
 
 /** Whether an item may be this one of the complete output, whose ids are other ones. */
 function isAlike({ call }: OpenItem, item: Fields): boolean {
-  return !call || (call.tool === item.name && call.text === item.arguments)
+  return !call || (call.tool === item.name && call.text === textOrJson(item.arguments))
 }
