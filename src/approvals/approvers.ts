@@ -38,7 +38,7 @@ export interface BroughtDecision {
   readonly tell: (verdict: Verdict) => Promise<void>
 }
 
-/** What became of a decision. `isOver`: the call does not wait any more, also for others. */
+/** What became of a decision. `isOver`: the call does not wait any more, and nothing says that somebody has decided. */
 export type Verdict =
   | { readonly ok: true; readonly decision: 'approve' | 'reject' }
   | { readonly ok: false; readonly isOver: boolean; readonly message: string }
@@ -49,7 +49,7 @@ export interface Approvers {
   readonly people: Readonly<Record<string, string>>
   /** Whether they are sent links to this edge, which then must know its address (`EDGE_URL`). */
   readonly sendsLinks: boolean
-  /** Asks them. Rejects if that may succeed later. */
+  /** Asks them; with `sendsLinks`, one at a time. Rejects if that may succeed later. */
   readonly ask: (call: AskedCall, env: ApproverEnv) => Promise<void>
   /**
    * Reads a request to `POST /approvers/{group}`: a decision, or what to answer instead. Undefined for one that the service has
@@ -203,14 +203,18 @@ async function askAbout(
     // It was decided about meanwhile, or its conversation deleted.
     if (!reply.ok) continue
     for (const group of await groupsFor(setup, caller, reply.approval.tool)) {
-      const name = `${runId}/${call}/${group}`
       const approvers = Object.hasOwn(groups, group) ? groups[group] : undefined
-      if (!approvers || askedBefore.get(name)) continue
-      try {
-        await askGroup(setup, approvers, { approval: reply.approval, group, tenant: caller.tenant, conversation: id })
-        askedBefore.set(name, true)
-      } catch (error) {
-        faults.push(error)
+      if (!approvers) continue
+      const request = { approval: reply.approval, group, tenant: caller.tenant, conversation: id }
+      for (const each of await callsFor(setup, approvers, request)) {
+        const name = JSON.stringify([runId, call, group, approvers.sendsLinks && each.people[0]?.id])
+        if (askedBefore.get(name)) continue
+        try {
+          await approvers.ask(each, setup.triggerEnv ?? {})
+          askedBefore.set(name, true)
+        } catch (error) {
+          faults.push(error)
+        }
       }
     }
   }
@@ -230,15 +234,17 @@ interface GroupRequest {
   readonly conversation: string
 }
 
-/** Asks a group, if any of its people may decide in the tenant of the run: others do not learn of it. */
-async function askGroup(
+/**
+ * Returns what a group is asked, if any of its people may decide in the tenant of the run: others do not learn of it. Those
+ * who are sent links are asked one by one: an address that takes no mail keeps it from nobody else.
+ */
+async function callsFor(
   setup: Setup,
   approvers: Approvers,
   { approval, group, tenant, conversation }: GroupRequest,
-): Promise<void> {
+): Promise<AskedCall[]> {
   const { run, id: call, argumentsHash, expires } = approval
-  const env = setup.triggerEnv ?? {}
-  const address = addressOf(env)
+  const address = addressOf(setup.triggerEnv ?? {})
   const right = { tenant, conversation, run, call, arguments: argumentsHash, group, key: '', expires }
   const people: { id: string; key: string; link: string | undefined }[] = []
   for (const [id, key] of Object.entries(approvers.people)) {
@@ -249,10 +255,11 @@ async function askGroup(
   }
   if (people.length === 0) {
     const detail = 'None of its people has a key of this tenant with the scope "approve", or may decide about this run.'
-    return setup.report({ event: 'approval.not_sent', runId: run, callId: call, group, tenant, detail })
+    setup.report({ event: 'approval.not_sent', runId: run, callId: call, group, tenant, detail })
+    return []
   }
-  const edge = URL.parse(address)?.host ?? 'the edge'
-  await approvers.ask({ approval, token: await signRight(setup, right), people, edge }, env)
+  const ask = { approval, token: await signRight(setup, right), edge: URL.parse(address)?.host ?? 'the edge' }
+  return approvers.sendsLinks ? people.map((each) => ({ ...ask, people: [each] })) : [{ ...ask, people }]
 }
 
 /** Returns the address of the edge, without a slash at its end. */

@@ -71,6 +71,11 @@ export function approverRoutes(groups: ApproverGroups): Surface {
   return { routes: { '/approvers': app }, isPublic: true, limitsRate: true }
 }
 
+/** Whether a decision came after another one, or after the end of the run. */
+function isLate({ details }: Problem): boolean {
+  return details.code === 'call_already_answered'
+}
+
 /** Answers with a page, also where a Problem is thrown. */
 async function showPage(c: Context<EdgeEnv>, page: () => Promise<Response>): Promise<Response> {
   countAddress(c.env.setup, c.req.raw)
@@ -78,8 +83,9 @@ async function showPage(c: Context<EdgeEnv>, page: () => Promise<Response>): Pro
     return await page()
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    const { status, message } = error.details
-    return verdictPage('Nothing was decided', message, status)
+    // Of two clicks on a button, a browser shows the answer to the second.
+    const title = isLate(error) ? 'A decision that was made before stands' : 'Nothing was decided'
+    return verdictPage(title, error.details.message, error.details.status)
   }
 }
 
@@ -98,8 +104,11 @@ async function takeDecision(
   } catch (error) {
     const details = error instanceof Problem ? error.details : undefined
     if (!details) setup.report({ event: 'edge.failed', path: `/approvers/${group}`, detail: messageOf(error) })
-    const isOver = [404, 409, 410].includes(details?.status ?? 0)
-    verdict = { ok: false, isOver, message: details?.message ?? 'Nothing was decided: try again later.' }
+    const isAfter = error instanceof Problem && isLate(error)
+    // A message that says who has decided stays as it is.
+    const isOver = !isAfter && [404, 409, 410].includes(details?.status ?? 0)
+    const message = details?.message ?? 'Nothing was decided: try again later.'
+    verdict = { ok: false, isOver, message: isAfter ? `A decision that was made before stands. ${message}` : message }
   }
   try {
     await tell(verdict)

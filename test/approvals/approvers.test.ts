@@ -162,11 +162,8 @@ describe('a click in Slack', () => {
     await record(run)
     expect([paid.length, (await decisions(run)).length]).toEqual([1, 1])
     const texts = slackCalls.slice(1).map(({ method, body }) => `${method}: ${body.text}`)
-    expect(texts).toEqual([
-      'chat.update: Approved by <@U1>',
-      'chat.update: Nothing was decided here: This run has ended.',
-      'chat.update: Nothing was decided here: This run has ended.',
-    ])
+    const refusal = 'chat.postEphemeral: A decision that was made before stands. This run has ended.'
+    expect(texts).toEqual(['chat.update: Approved by <@U1>', refusal, refusal])
   })
 
   test.each([
@@ -245,9 +242,14 @@ interface Mail {
 }
 
 /** An edge whose people are asked by mail, and a run that waits for them. */
-async function mailed(options: Parameters<typeof askingEdge>[1] = {}) {
+async function mailed(options: Parameters<typeof askingEdge>[1] = {}, refused = '') {
   const mails: Mail[] = []
-  const MAIL = { send: async (mail: Mail) => void mails.push(mail) }
+  const MAIL = {
+    send: async (mail: Mail) => {
+      if (mail.to === refused) throw new Error(`${mail.to} is not verified`)
+      mails.push(mail)
+    },
+  }
   const people = {
     'ann@example.com': 'ann',
     'bo@example.com': 'bo',
@@ -277,6 +279,20 @@ describe('a link in a mail', () => {
     expect(linkOf('ann@example.com')).not.toBe(linkOf('bo@example.com'))
     const strict = await mailed({ vars: { FOUR_EYES: 'on' } })
     expect(strict.mails.map(({ to }) => to)).toEqual(['ann@example.com', 'bo@example.com'])
+  })
+
+  test('is sent to the others, once, if an address takes no mail', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      const { mails, own, reports } = await mailed({}, 'ann@example.com')
+      vi.setSystemTime(Date.now() + 60_000)
+      await own.settle()
+      expect(mails.map(({ to }) => to)).toEqual(['bo@example.com', 'me@example.com'])
+      const fault = { event: 'report.failed', reporter: 'approvers', detail: 'ann@example.com is not verified' }
+      expect(reports).toMatchObject([fault, fault])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('opens a page that shows the whole call, and decides nothing, however often a program opens it', async () => {
@@ -314,7 +330,11 @@ describe('a link in a mail', () => {
     const done = await decide(link, { decision: 'approve' })
     expect([done.status, (await done.text()).includes('The call is approved')]).toEqual([200, true])
     expect(await record(run)).toMatchObject({ status: 'completed', answer: 'Paid.' })
-    expect((await decide(link, { decision: 'approve' })).status).toBe(409)
+    const nextAnswer = await decide(link, { decision: 'approve' })
+    expect([nextAnswer.status, (await nextAnswer.text()).match(/<h1>.*<\/h1>/)?.[0]]).toEqual([
+      409,
+      '<h1>A decision that was made before stands</h1>',
+    ])
     expect((await decide(linkOf('bo@example.com'), { decision: 'reject' })).status).toBe(409)
     expect((await send(link)).status).toBe(404)
     expect(paid).toHaveLength(1)
