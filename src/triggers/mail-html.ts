@@ -9,6 +9,11 @@ const BLOCKS = new Set(
     ' ',
   ),
 )
+/** A tag up to its end, which may also stand in quotes. */
+const WHOLE_TAG = /<[a-z][^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*>/iy
+/** What marks an element that no browser shows. One of these elements, since each name may be looked for in vain once. */
+const UNSHOWN = /\s(?:hidden(?![\w-])|style ?= ?["'][^"']*display ?: ?none)/i
+const MAY_HIDE = /^(?:div|span|p|table|tr|td)$/
 /** The most characters of a tag that are looked at, and the most of an address that is shown. */
 const MOST_TAG = 4096
 const MOST_ADDRESS = 1000
@@ -29,7 +34,12 @@ const NAMES: ReadonlyMap<string, string> = new Map([
  * end takes the rest with it, so that nothing is searched twice.
  */
 export async function textOfHtml(html: string): Promise<string> {
-  const source = html.replaceAll(/\s+/g, ' ')
+  let isPre = false
+  const source = html.replaceAll(/<(\/?)pre(?![\w-])[^<>]*>|\s+/gi, (match, slash: string | undefined) => {
+    if (slash === undefined) return isPre && match.includes('\n') ? '<br>'.repeat(match.split('\n').length - 1) : ' '
+    isPre = slash === ''
+    return `<${slash}pre>`
+  })
   const pieces: string[] = []
   /** What the text ends with: a space or line break there makes further ones needless. */
   let isAtLineStart = true
@@ -52,10 +62,14 @@ export async function textOfHtml(html: string): Promise<string> {
     // A link that shows its own address says it once.
     if (pieces.slice(from).join('').trim() !== address) push(` (${address}) `)
   }
+  /** Where the latest cell of a table begins. */
+  let cell = 0
+  const endless = new Set<string>()
   let at = 0
   while (at < source.length) {
     const tag = source.indexOf('<', at)
-    const end = tag === -1 ? -1 : source.indexOf('>', tag)
+    WHOLE_TAG.lastIndex = tag
+    const end = tag === -1 ? -1 : WHOLE_TAG.test(source) ? WHOLE_TAG.lastIndex - 1 : source.indexOf('>', tag)
     push(source.slice(at, end === -1 ? source.length : tag))
     if (end === -1) break
     const start = source.slice(tag, tag + 16)
@@ -70,10 +84,20 @@ export async function textOfHtml(html: string): Promise<string> {
     const [, slash, element = ''] = TAG.exec(start) ?? []
     const name = element.toLowerCase()
     const attributes = () => source.slice(tag, Math.min(end, tag + MOST_TAG))
+    if (slash === '' && MAY_HIDE.test(name) && !endless.has(name) && UNSHOWN.test(attributes())) {
+      const close = endOf(source, name, end)
+      if (close === -1) endless.add(name)
+      else at = close
+    }
     if (name === 'br') push('\n')
-    else if (BLOCKS.has(name)) breakLine()
-    else if (slash === '/' && (name === 'td' || name === 'th')) push('\t')
-    else if (name === 'a') {
+    else if (BLOCKS.has(name)) {
+      // The paragraphs of a cell are in its line.
+      if (pieces.at(-1) !== '\t' || name === 'tr' || name === 'table') breakLine()
+    } else if (name === 'td' || name === 'th') {
+      if (slash === '/') while (pieces.length > cell && pieces.at(-1) === '\n') pieces.pop()
+      if (slash === '/' || (!isAtLineStart && pieces.at(-1) !== '\t')) push('\t')
+      cell = pieces.length
+    } else if (name === 'a') {
       endLink()
       const address = slash === '' ? attributeOf(attributes(), HREF) : ''
       if (/^(?:https?|mailto|tel):/i.test(address))
@@ -84,6 +108,17 @@ export async function textOfHtml(html: string): Promise<string> {
   endLink()
   const lines = pieces.join('').split('\n')
   return decodeEntities(lines.map((line) => line.trimEnd()).join('\n'))
+}
+
+/** Returns where an element ends whose tag ends there; -1 if it does not. */
+function endOf(source: string, name: string, tagEnd: number): number {
+  const tags = new RegExp(`<(/?)${name}(?![\\w-])[^<>]*>`, 'gi')
+  tags.lastIndex = tagEnd + 1
+  for (let depth = 1, tag = tags.exec(source); tag; tag = tags.exec(source)) {
+    depth += tag[1] === '' ? 1 : -1
+    if (depth === 0) return tags.lastIndex
+  }
+  return -1
 }
 
 const HREF = /\shref ?= ?(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i

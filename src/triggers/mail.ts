@@ -66,7 +66,8 @@ async function readPart(part: string, room: { parts: number }, levels: number): 
   const boundary = type.parameters.get('boundary')
   const kind =
     type.value.startsWith('multipart/') && boundary !== undefined ? type.value.slice('multipart/'.length) : ''
-  if (kind !== '' && boundary) {
+  // A program that forwards a message may have cut it at its boundaries: what is left is text.
+  if (kind !== '' && boundary && body.includes(`--${boundary}`)) {
     const parts: Part[] = []
     for (const child of partsOf(body, boundary)) parts.push(await readPart(child, room, levels - 1))
     return kind === 'alternative' ? bestOf(parts) : joined(parts)
@@ -256,12 +257,17 @@ function charsetIn(bytes: Uint8Array): string | undefined {
   return charset
 }
 
-/** Joins the lines of a text that is `format=flowed` (RFC 3676). */
+/** Joins the lines of a text that is `format=flowed` (RFC 3676), those of a quotation to one of as many marks. */
 function unfold(text: string, deletesSpace: boolean): string {
+  let before: string | undefined
   const lines = text.split(/\r?\n/).map((line) => {
-    const own = line.startsWith(' ') ? line.slice(1) : line
-    if (!own.endsWith(' ') || own === '-- ') return `${own}\n`
-    return deletesSpace ? own.slice(0, -1) : own
+    const [marks = ''] = /^>*/.exec(line) ?? []
+    const own = line.slice(marks.length).replace(/^ /, '')
+    const isOpen = own.endsWith(' ') && own !== '-- '
+    const start = before === undefined ? '' : before === marks && own !== '-- ' ? undefined : '\n'
+    before = isOpen ? marks : undefined
+    const content = isOpen && deletesSpace ? own.slice(0, -1) : own
+    return (start === undefined ? '' : start + marks + (marks && ' ')) + content + (isOpen ? '' : '\n')
   })
   return lines.join('')
 }

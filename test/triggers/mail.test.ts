@@ -37,6 +37,11 @@ describe('the text of a mail', () => {
       ['Content-Type: text/plain; format=flowed', '', 'One ', 'line', 'Two', '-- ', 'Ann'],
       'One line\nTwo\n-- \nAnn',
     ],
+    [
+      'may be flowed with quotations, each by itself',
+      ['Content-Type: text/plain; format=flowed', '', '> One ', '> line ', '>> deep ', 'mine ', '-- ', 'Ann'],
+      '> One line \n>> deep \nmine \n-- \nAnn',
+    ],
     ['may be flowed without spaces', ['Content-Type: text/plain; format=flowed; delsp=yes', '', 'Ei ', 'ner'], 'Einer'],
     ['is made of HTML', ['Content-Type: text/html', '', '<p>Hello</p><p>Ann</p>'], 'Hello\nAnn'],
     [
@@ -55,7 +60,40 @@ describe('the text of a mail', () => {
         '',
         'A<table><tr><th>Item<th>Price</th></tr> <tr><td>Tea</td> <td>3</td></tr></table>B<ul><li>c<li>d</ul>',
       ],
-      'A\nItemPrice\nTea\t3\nB\n- c\n- d',
+      'A\nItem\tPrice\nTea\t3\nB\n- c\n- d',
+    ],
+    [
+      'has the cells of a row in one line, whatever is in them, and empty ones',
+      [
+        'Content-Type: text/html',
+        '',
+        '<table><tr><td><p>Tea</p></td><td></td><td><div>3</div><div>of 5</div></td></tr><tr><td></td><td>x</td></tr></table>end',
+      ],
+      'Tea\t\t3\nof 5\n\tx\nend',
+    ],
+    [
+      'has the lines of what is formatted',
+      ['Content-Type: text/html', '', 'a', 'b<pre class=x>at c', '  at d</pre>e', 'f'],
+      'a b\nat c\nat d\ne f',
+    ],
+    [
+      'has nothing that no browser shows',
+      [
+        'Content-Type: text/html',
+        '',
+        '<div class=p style="display:none !important;max-height:0"><div>Preview</div>ignore</div>a<span hidden>b</span>',
+        "<p style='color:red; display : none'>c</p>d<p data-hidden=1 style='display:block'>e</p><div hidden>f",
+      ],
+      'a\nd\ne\nf',
+    ],
+    [
+      'has no part of a tag that has its end in quotes',
+      [
+        'Content-Type: text/html',
+        '',
+        `<a title="a > b" href='https://a.b/?x=">"'>c</a><img alt="d > e"><b title="f>g</b><i x='>h</i>`,
+      ],
+      `c (https://a.b/?x=">") d > egh`,
     ],
     [
       'has the characters that HTML names',
@@ -110,6 +148,8 @@ describe('the text of a mail', () => {
       [MIXED, '', ...part('', 'one', '--bc', 'two'), '--b--'],
       'one\n--bc\ntwo',
     ],
+    ['is there without its boundaries', ['Content-Type: multipart/mixed; boundary=c', '', 'one', '--b'], 'one\n--b'],
+    ['is empty without parts', [MIXED, '', '--b--'], ''],
     ['needs no end', [MIXED, '', ...part('', 'one')], 'one'],
     [
       'has forwarded messages',
@@ -249,6 +289,10 @@ describe('a mail of 1 MiB', () => {
     ['of links', full('Content-Type: text/html\r\n\r\n', '<a href="http://a">')],
     ['of open links', full('Content-Type: text/html\r\n\r\n', '<a href="http://a" ')],
     ['of images', full('Content-Type: text/html\r\n\r\n', '<img alt=')],
+    ['of hidden elements', full('Content-Type: text/html\r\n\r\n', '<p hidden>')],
+    ['of quotes in tags', full('Content-Type: text/html\r\n\r\n', '<a "')],
+    ['of quotes in one tag', full('Content-Type: text/html\r\n\r\n<a ', '"a"')],
+    ['of open formatted texts', full('Content-Type: text/html\r\n\r\n', '<pre ')],
     ['of cells', full('Content-Type: text/html\r\n\r\n', '</td>')],
     ['of styles that do not end', full('Content-Type: text/html\r\n\r\n', '<style>')],
     ['of bytes in no charset', full('\r\n', '\xe9 ')],
