@@ -295,6 +295,31 @@ describe('a previous response', () => {
     expect(await (await edge.fetch('/conversations')).json()).toEqual([])
   })
 
+  test('has its calls answered again in a branch, with the results of each request', async () => {
+    const edge = keptEdge({
+      script: [ask(['clock'], ['pick']), ...['One.', 'Two.', 'Three.', 'More.'].map(say)],
+      tools: [clock],
+    })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First', tools: [pick] })
+    const call = first.output.find((item) => item.type === 'function_call')
+    const next = (output: string, ...more: { role: 'user'; content: string }[]) => {
+      const result = { type: 'function_call_output', call_id: call?.call_id ?? '', output } as const
+      return responses.create({ input: [result, ...more], previous_response_id: first.id, tools: [pick] })
+    }
+    await next('left')
+    const second = await next('right')
+    expect(second.output_text).toBe('Two.')
+    await next('right', { role: 'user', content: 'Why?' })
+    await responses.create({ input: 'More', previous_response_id: second.id })
+    const history = ['user: First', 'assistant: ', expect.stringContaining('12:00')]
+    expect(visibleTexts(edge).slice(1)).toEqual(
+      [['left'], ['right'], ['right', 'user: Why?'], ['right', 'assistant: Two.', 'user: More']].map(
+        ([output, ...more]) => [...history, `tool: [{"type":"text","text":"${output}"}]`, ...more],
+      ),
+    )
+  })
+
   test('gets one branch for each concurrent continuation', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const { responses } = clientOf(edge)

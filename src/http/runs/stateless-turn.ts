@@ -194,12 +194,12 @@ async function resumeFailed(
  * stored messages that come before, or together with, a call that the caller has sent too.
  */
 function withHiddenCalls(messages: readonly Message[], stored: readonly Message[]): readonly Message[] {
-  const sentIds = new Set(messages.flatMap((message) => callsOf(message).map(({ callId }) => callId)))
+  const sentIds = new Set(messages.flatMap((message) => callsInMessage(message).map(({ callId }) => callId)))
   const results = new Map(stored.flatMap((message) => (message.role === 'tool' ? [[message.callId, message]] : [])))
   const hiddenByCall = new Map<string, { readonly before: readonly Message[]; readonly beside: readonly ToolCall[] }>()
   let before: Message[] = []
   for (const message of stored) {
-    const calls = callsOf(message)
+    const calls = callsInMessage(message)
     const anchor = calls.find(({ callId }) => sentIds.has(callId))
     const hidden = calls.filter(({ callId }) => !sentIds.has(callId) && results.has(callId))
     if (anchor) {
@@ -211,9 +211,9 @@ function withHiddenCalls(messages: readonly Message[], stored: readonly Message[
   }
   return messages.flatMap((message): readonly Message[] => {
     if (message.role !== 'assistant') return [message]
-    const hidden = callsOf(message).flatMap(({ callId }) => hiddenByCall.get(callId) ?? [])
+    const hidden = callsInMessage(message).flatMap(({ callId }) => hiddenByCall.get(callId) ?? [])
     const beside = hidden.flatMap((each) => each.beside)
-    const fullMessage = beside.length === 0 ? message : { ...message, calls: [...callsOf(message), ...beside] }
+    const fullMessage = beside.length === 0 ? message : { ...message, calls: [...callsInMessage(message), ...beside] }
     return [
       ...hidden.flatMap((each) => each.before),
       fullMessage,
@@ -222,8 +222,8 @@ function withHiddenCalls(messages: readonly Message[], stored: readonly Message[
   })
 }
 
-function callsOf(message: Message): readonly ToolCall[] {
-  return (message.role === 'assistant' && message.calls) || []
+export function callsInMessage(message: Message | undefined): readonly ToolCall[] {
+  return (message?.role === 'assistant' && message.calls) || []
 }
 
 /**

@@ -7,9 +7,10 @@ import { isTerminal } from '../../contract/run.ts'
 import { askForSummary } from '../../wire/client/openai-responses/compaction.ts'
 import { compactedResponse } from '../../wire/client/openai-responses/stored-items.ts'
 import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
-import { parseResponseId, responseId } from '../../wire/client/openai-responses/output.ts'
+import { parseResponseId, responseId, type ResponsePlace } from '../../wire/client/openai-responses/output.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
-import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
+import { type CallAnswers, chooseRounds, isHeldBack } from '../../wire/client/request.ts'
+import { partsOf } from '../../wire/schema.ts'
 import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { estimateTokens, prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -19,20 +20,22 @@ import { idIn } from '../../contract/placement.ts'
 import { branchConversation, currentMessages } from '../runs/copy-messages.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
-import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
-import { continueStateless } from '../runs/stateless-turn.ts'
+import { type ContinuedRun, nothingToAnswer, systemOf, takeTurn } from '../runs/continue-run.ts'
+import { callsInMessage, continueStateless } from '../runs/stateless-turn.ts'
 import { startSummary } from '../runs/summary.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { type PreparedRun, runHeaders, startInConversation } from '../runs/start-run.ts'
-import type { RunHandle } from '../runs/run-handle.ts'
+import { type RunHandle, storedRunHandle } from '../runs/run-handle.ts'
 import { unwrapReply, unwrapRequest, Problem } from '../problem.ts'
 import {
   type Collector,
   collectRun,
   type ConversationTarget,
   conversationTarget,
+  settingsOf,
   startInListedConversation,
+  withDefaults,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
 import { type MemberReport, reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
@@ -216,12 +219,53 @@ async function continueConversation(
 ): Promise<ContinuedRun> {
   const { answers, input } = body
   const parameters = { ...parametersOf(body), system: systemOf(body.earlier, body.instructions), input }
+  const place = parseResponseId(body.previous ?? '')
+  const hasResults = place !== undefined && Object.values(answers).some((answer) => 'result' in answer)
   const start: typeof startInListedConversation = (_, preparedRun, startOptions) =>
     startInListedConversation(context, preparedRun, startOptions).catch((error: unknown) => {
       if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
       return startInBranch(context, preparedRun, { id, previous })
     })
-  return takeTurn(context, { id, create, after: previous, answers, parameters, start })
+  const turn = { id, create, after: previous, answers, parameters, start }
+  if (!hasResults) return takeTurn(context, turn)
+  // The request sends results once: they are not ignored as those of a history are.
+  return takeTurn(context, { ...turn, start: () => Promise.reject(nothingToAnswer()) }).catch(
+    async (error: unknown) => {
+      if (!(error instanceof Problem) || error.details.code !== 'call_already_answered') throw error
+      const { record } = unwrapReply(await conversationStub(context, id).record(place.runId, 0))
+      // A run that has failed is continued by a message, with what it has done.
+      if (record.status !== 'completed') return takeTurn(context, turn)
+      const messages = await messagesUpTo(context, place, answers)
+      if (!messages) throw error
+      const request = withDefaults(await settingsOf(context, id), { ...parameters, input: [...messages, ...input] })
+      return { handle: await startInNewConversation(context, request) }
+    },
+  )
+}
+
+/**
+ * Returns the messages up to calls that a response has asked for, with these results in the place of those that it has got
+ * since. Returns undefined if the response has not asked for all of these calls.
+ */
+async function messagesUpTo(
+  context: RequestContext,
+  place: ResponsePlace & { readonly conversation: string },
+  answers: CallAnswers,
+): Promise<readonly Message[] | undefined> {
+  const askedCalls = new Set<string>()
+  await storedRunHandle(context, place).follow((event) => {
+    if (event.type === 'call.requested') askedCalls.add(event.callId)
+  })
+  const stored = await currentMessages(conversationStub(context, place.conversation), { upTo: place.runId })
+  const at = stored.findLastIndex((message) => callsInMessage(message).some(({ callId }) => callId in answers))
+  const calls = callsInMessage(stored[at])
+  const results = calls.flatMap(({ callId, tool }): readonly Message[] => {
+    const answer = answers[callId]
+    if (!answer) return stored.filter((message) => message.role === 'tool' && message.callId === callId)
+    if (!('result' in answer) || !askedCalls.has(callId)) return []
+    return [{ role: 'tool', callId, tool, ok: answer.ok, content: answer.content ?? partsOf(answer.result) }]
+  })
+  return calls.length > 0 && results.length === calls.length ? [...stored.slice(0, at + 1), ...results] : undefined
 }
 
 /** Starts a run in a branch, because another response has followed `previous`: each continues in its own conversation. */

@@ -182,7 +182,7 @@ export class ResponseOutput {
 }
 
 /** The place of a response: its run, and where in the run it begins. */
-interface ResponsePlace {
+export interface ResponsePlace {
   readonly runId: string
   /** Undefined for a run that was not stored. */
   readonly conversation?: string | undefined
