@@ -1,5 +1,5 @@
 import { printText } from './command/terminal.ts'
-import { CORE_SCHEMA, defineScalarTag, floatCoreTag, intCoreTag, load, NOT_RESOLVED } from 'js-yaml'
+import { CORE_SCHEMA, defineScalarTag, floatCoreTag, intCoreTag, load, NOT_RESOLVED, YAMLException } from 'js-yaml'
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
@@ -151,9 +151,30 @@ const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/
  */
 export function readDocumentFile(path: string): unknown {
   if (!/\.ya?ml$/i.test(path)) return readJsonFile(path)
-  const value: unknown = load(readTextFile(path), { schema: EXACT_SCHEMA })
+  const value = loadYaml(readTextFile(path))
   checkParts(value)
   return value
+}
+
+/** The most lines of a YAML document that are indented. */
+const MOST_MENDS = 500
+const DEEP = ' '.repeat(200)
+
+/**
+ * Reads YAML. A line within quotes or brackets that is indented less than YAML 1.2 wants, such as one of a closing bracket
+ * below its key, is indented, which changes no value: other parsers read such documents as they are.
+ */
+function loadYaml(text: string): unknown {
+  const lines = text.split(/\r\n?|\n/)
+  for (let mends = 0; ; mends++) {
+    try {
+      return load(lines.join('\n'), { schema: EXACT_SCHEMA })
+    } catch (error) {
+      const { reason, mark } = error instanceof YAMLException ? error : {}
+      if (reason !== 'deficient indentation' || !mark || mends === MOST_MENDS) throw error
+      lines[mark.line] = `${DEEP}${lines[mark.line] ?? ''}`
+    }
+  }
 }
 
 function checkParts(document: unknown): void {

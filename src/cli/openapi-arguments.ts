@@ -1,9 +1,9 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { ArgumentStyle, Styles } from '../definitions/http/style.ts'
-import { maySend } from '../definitions/http/definition.ts'
+import { JSON_TYPE, maySend } from '../definitions/http/definition.ts'
 import { listNotation, showsBrackets } from './openapi-lists.ts'
 import { resolveRef, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
-import { isOf, isPlain, isPlainList, knownParts, mayBeList, mayBeObject } from './openapi-shape.ts'
+import { isFile, isOf, isPlain, isPlainList, knownParts, mayBeList, mayBeObject } from './openapi-shape.ts'
 
 /** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
 export interface RequestArguments {
@@ -212,10 +212,11 @@ function addQuery(
     return add(key, all.style(placeholder, { style: 'deepObject', ...(lists !== 'brackets' && { lists }) }))
   }
   const parts = knownParts(schema)
-  if (parts && (isDeep || explode === true)) {
-    const { required } = schema
+  const needed: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : []
+  // An object that may be left out, but not in part, is one argument.
+  if (parts && (isDeep || explode === true) && (isRequired || needed.length === 0)) {
     for (const [key, part] of parts) {
-      const isNeeded = isRequired && Array.isArray(required) && required.includes(key)
+      const isNeeded = needed.includes(key)
       const fullKey = isDeep ? `${name}[${key}]` : key
       // One key has one value: that of the parameter of its name, or of the first object with such a property.
       if (keys.has(fullKey) || Object.hasOwn(query, fullKey)) continue
@@ -251,8 +252,7 @@ function textsOf(parameter: Fields, { description, summary }: Fields): string[] 
 
 const MOST_TEXT_LEVELS = 6
 
-const PLAIN_JSON = /^(?:application\/json(?:;.*)?|application\/\*|\*\/\*)$/i
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
+const PLAIN_JSON = /^(?:application\/json(?:[;,].*)?|application\/\*|\*\/\*)$/i
 /** The keywords of a body schema whose properties can become separate arguments without a loss. */
 const PLAIN = new Set(['type', 'properties', 'required', 'additionalProperties', 'title', 'description'])
 
@@ -264,7 +264,8 @@ const FORMS = [
 interface Media {
   readonly type: string
   readonly schema: unknown
-  readonly isRequired: boolean
+  /** Whether the document says that the body is required, or that it is not. */
+  readonly required: unknown
   /** How the fields are sent, if not as JSON. */
   readonly form?: 'form' | 'multipart'
   /** How each field of a form is written (OpenAPI's Encoding Object). */
@@ -279,21 +280,21 @@ function mediaOf(document: Fields, { method, fields }: Source): Media | undefine
   const requestBody = resolveRef(document, fields['requestBody'])
   if (!isObject(requestBody) || method === 'get' || method === 'head') return undefined
   const { required, content } = requestBody
-  const isRequired = required === true
   const types = Object.entries(isObject(content) ? content : {})
   for (const form of [PLAIN_JSON, JSON_TYPE]) {
     const [type, media] = types.find(([each, inner]) => form.test(each) && isObject(inner)) ?? []
-    if (type !== undefined && isObject(media)) return { type, schema: media['schema'], isRequired }
+    if (type !== undefined && isObject(media)) return { type, schema: media['schema'], required }
   }
   for (const [form, pattern] of FORMS) {
     const [type, media] = types.find(([each, inner]) => pattern.test(each) && isObject(inner)) ?? []
     if (type === undefined || !isObject(media)) continue
     // Forms without fields are common in documents that name a type for every operation.
     if (!hasFields(document, media['schema'])) {
-      if (isRequired) throw new UnsupportedError(`its body is ${type} with fields that the document does not name`)
+      if (required === true)
+        throw new UnsupportedError(`its body is ${type} with fields that the document does not name`)
       return undefined
     }
-    return { type, schema: media['schema'], isRequired: required !== false, form, encoding: media['encoding'] }
+    return { type, schema: media['schema'], required, form, encoding: media['encoding'] }
   }
   if (required === false || types.length === 0) return undefined
   throw new UnsupportedError(`its body is ${types.map(([type]) => type).join(' or ')}, and tools send JSON and forms`)
@@ -308,16 +309,18 @@ function hasFields(document: Fields, schema: unknown): boolean {
 
 /** Returns the template of the body: one argument for each of its properties, or one for all of a JSON body. */
 function bodyOf(document: Fields, media: Media, schemas: SchemaReader, all: Arguments): unknown {
-  const { isRequired, form } = media
   // A reference at the root is always resolved, so that the body's own properties are seen.
   const schema = schemas.read(resolveRef(document, media.schema))
   const { type, properties, additionalProperties, required: needed } = schema
   const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)
   const parts = Object.entries(isObject(properties) ? properties : {})
-  const isNeeded = (key: string) => isRequired && Array.isArray(needed) && needed.includes(key)
-  if (form) return formOf(media, parts, { all, isNeeded })
-  if (type !== 'object' || !isPlain || additionalProperties === true || parts.length === 0) {
-    return all.add('body', 'json', schema, isRequired)
+  const neededNames: readonly unknown[] = Array.isArray(needed) ? needed : []
+  const isNeeded = (key: string) => neededNames.includes(key)
+  if (media.form) return formOf(media, parts, { all, isNeeded })
+  // Few documents say that a body is required. If one says that it is not, it is whole or not there.
+  const isWhole = media.required === false && neededNames.length > 0
+  if (type !== 'object' || !isPlain || isWhole || additionalProperties === true || parts.length === 0) {
+    return all.add('body', 'json', schema, media.required === true)
   }
   return Object.fromEntries(
     parts.map(([key, inner]) => [key, all.add(key, 'body', isObject(inner) ? inner : {}, isNeeded(key))]),
@@ -362,9 +365,4 @@ function formOf({ encoding }: Media, parts: readonly [string, unknown][], form: 
     return [[key, isStyled ? all.style(placeholder, pairStyle(style, isExploded)) : placeholder]]
   })
   return Object.fromEntries(fields)
-}
-
-function isFile(schema: JsonSchema): boolean {
-  const { format, items, contentMediaType } = schema
-  return format === 'binary' || contentMediaType !== undefined || (isObject(items) && isFile(items))
 }

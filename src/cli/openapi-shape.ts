@@ -49,3 +49,11 @@ function branchesOf(schema: JsonSchema): JsonSchema[] {
     .flatMap((keyword) => (Array.isArray(schema[keyword]) ? schema[keyword] : []))
     .filter(isObject)
 }
+
+/** Whether all values of a schema are files, or lists of them. */
+export function isFile(schema: JsonSchema): boolean {
+  const { format, items, contentMediaType } = schema
+  if (format === 'binary' || contentMediaType !== undefined || (isObject(items) && isFile(items))) return true
+  const branches = branchesOf(schema)
+  return branches.length > 0 && branches.every(isFile)
+}

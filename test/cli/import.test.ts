@@ -328,6 +328,12 @@ describe('an operation', () => {
         flat: { type: 'object' },
         deep: { type: 'object' },
         photo: { ...string, format: 'binary' },
+        photos: {
+          anyOf: [
+            { ...string, format: 'binary' },
+            { type: 'array', items: { ...string, format: 'binary' } },
+          ],
+        },
       },
       required: ['amount'],
     }
@@ -391,6 +397,32 @@ describe('an operation', () => {
     expect(Object.keys(inputSchema.properties)).toEqual(['order', 'row', 'page'])
   })
 
+  test('requires what its body and its query require, unless the document says that they may be left out', () => {
+    const schema = { type: 'object', properties: { a: string, b: string }, required: ['a'] }
+    const body = (required?: boolean) => {
+      const requestBody = { content: { 'application/json': { schema } }, ...(required !== undefined && { required }) }
+      const { inputSchema, http } = one('post', '/x', { requestBody })
+      return [http.body, inputSchema.required]
+    }
+    const parts = { a: '{a}', b: '{b}' }
+    expect([body(), body(true), body(false)]).toEqual([
+      [parts, ['a']],
+      [parts, ['a']],
+      ['{body}', undefined],
+    ])
+    const query = (required: boolean, style: string) => {
+      const { inputSchema, http } = one('get', '/x', {
+        parameters: [{ name: 'q', in: 'query', required, style, schema }],
+      })
+      return [http.query, http.styles, inputSchema.required]
+    }
+    expect([query(true, 'form'), query(false, 'form'), query(false, 'deepObject')]).toEqual([
+      [parts, undefined, ['a']],
+      [{ q: '{q}' }, { q: { style: 'form' } }, undefined],
+      [{ q: '{q}' }, { q: { style: 'deepObject' } }, undefined],
+    ])
+  })
+
   test('writes the query in brackets if the document shows them, and repeats keys that it explodes', () => {
     const list = { type: 'array', items: string }
     const { http } = one('get', '/x', {
@@ -445,6 +477,8 @@ describe('an operation', () => {
       return [body, headers]
     }
     expect(requestBody('application/vnd.api+json')).toEqual(['{body}', { 'content-type': 'application/vnd.api+json' }])
+    expect(requestBody('text/json')).toEqual(['{body}', { 'content-type': 'text/json' }])
+    expect(requestBody('application/json, version=1')).toEqual(['{body}', undefined])
     expect(requestBody('text/csv', 'application/merge-patch+json', 'application/json')).toEqual(['{body}', undefined])
     expect(requestBody('application/json; charset=utf-8')).toEqual(['{body}', undefined])
     expect(requestBody('*/*')).toEqual(['{body}', undefined])
@@ -849,7 +883,12 @@ describe('the command', () => {
   test('reads YAML, and the part of the document that the options name', async () => {
     const yaml = `openapi: 3.0.3
 info: { version: 2026-01-02 }
-servers: [{ url: 'https://pets.example.com' }]
+servers: [
+  { url: 'https://pets.example.com' },
+  { description: "Of
+
+two lines" },
+]
 x-common: &common
   tags: [pets]
 paths:

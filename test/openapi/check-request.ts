@@ -13,6 +13,12 @@ import {
 
 const SENT_ALWAYS = new Set(['accept', 'user-agent', 'idempotency-key', 'content-type', 'traceparent'])
 
+interface Reading {
+  readonly read: () => unknown
+  readonly wanted: unknown
+  readonly schema: unknown
+}
+
 /** Returns what the request says that differs from the arguments; empty if nothing does. */
 export function wrongsOf(operation: Operation, parts: readonly Part[], args: Fields, sent: SentRequest): string[] {
   const wrongs: string[] = []
@@ -25,12 +31,27 @@ export function wrongsOf(operation: Operation, parts: readonly Part[], args: Fie
     }
   }
   const { description = '', summary = '' } = operation.fields
-  const compare = (what: string, read: () => unknown, wanted: unknown) =>
+  const compare = (what: string, { read, wanted, schema }: Reading) =>
     attempt(what, () => {
       const value = read()
       if (canonical(value) !== canonical(wanted))
         throw new Unreadable(`read ${canonical(value)}, sent as ${canonical(wanted)}`)
+      const fault = value === undefined ? undefined : operation.check(schema, value)
+      if (fault !== undefined) throw new Unreadable(`schema: ${fault}`)
     })
+  const compareParameter = (part: Part, read: (parameter: Part['parameter'], wanted: unknown) => unknown) => {
+    const { parameter } = part
+    const { in: place, schema, content, required } = parameter
+    const wanted = wantedOf(part)
+    const media = Object.values(Object(content))[0]
+    compare(`${place} ${styleOf(parameter)}`, {
+      read: () => read(parameter, wanted),
+      wanted,
+      schema: schema ?? Object(media).schema,
+    })
+    if (required === true && wanted === undefined && part.argument !== undefined)
+      wrongs.push(`${place} ${styleOf(parameter)}: ${parameter.name} is required`)
+  }
   const wantedOf = ({ argument, keys }: Part) => {
     if (argument !== undefined) return args[argument]
     const entries = Object.entries(keys ?? {})
@@ -51,12 +72,7 @@ export function wrongsOf(operation: Operation, parts: readonly Part[], args: Fie
   attempt('path', () => {
     const placed = readPath(operation, pathname)
     for (const part of parts.filter(({ parameter }) => placed.has(parameter.name) && parameter.in === 'path')) {
-      const { parameter } = part
-      compare(
-        `path ${styleOf(parameter)}`,
-        () => readPlaced(placed.get(parameter.name) ?? '', parameter, wantedOf(part)),
-        wantedOf(part),
-      )
+      compareParameter(part, (parameter, wanted) => readPlaced(placed.get(parameter.name) ?? '', parameter, wanted))
     }
   })
   attempt('query', () => {
@@ -73,9 +89,8 @@ export function wrongsOf(operation: Operation, parts: readonly Part[], args: Fie
     for (const part of parts
       .filter(({ parameter }) => parameter.in === 'query')
       .toSorted((one, other) => Number(isLoose(one)) - Number(isLoose(other)))) {
-      const { parameter } = part
-      const texts = decoded(JSON.stringify([parameter, description, summary]))
-      compare(`query ${styleOf(parameter)}`, () => readQuery(pairs, parameter, wantedOf(part), texts), wantedOf(part))
+      const texts = decoded(JSON.stringify([part.parameter, description, summary]))
+      compareParameter(part, (parameter, wanted) => readQuery(pairs, parameter, wanted, texts))
     }
     if (pairs.length > 0) throw new Unreadable(`keys of no parameter: ${pairs.map(([key]) => key).join(', ')}`)
   })
@@ -87,15 +102,11 @@ export function wrongsOf(operation: Operation, parts: readonly Part[], args: Fie
   for (const part of parts.filter(({ parameter }) => parameter.in === 'header')) {
     const raw = sent.headers[part.parameter.name.toLowerCase()]
     if (SENT_ALWAYS.has(part.parameter.name.toLowerCase()) && wantedOf(part) === undefined) continue
-    compare(
-      `header ${styleOf(part.parameter)}`,
-      () => (raw === undefined ? undefined : readPlaced(raw, part.parameter, wantedOf(part))),
-      wantedOf(part),
-    )
+    compareParameter(part, (parameter, wanted) => (raw === undefined ? undefined : readPlaced(raw, parameter, wanted)))
   }
   attempt('body', () =>
-    checkBody(operation, args, sent, (read, wanted) =>
-      compare(`body ${sent.headers['content-type']?.split(';')[0]}`, read, wanted),
+    checkBody(operation, args, sent, (reading) =>
+      compare(`body ${sent.headers['content-type']?.split(';')[0]}`, reading),
     ),
   )
   return wrongs
@@ -151,10 +162,11 @@ function checkBody(
   { document, fields, definition, method }: Operation,
   args: Fields,
   sent: SentRequest,
-  compare: (read: () => unknown, wanted: unknown) => void,
+  compare: (reading: Reading) => void,
 ): void {
   const requestBody = deref(document, fields['requestBody'])
   const content = Object(requestBody['content'])
+  const encoding = Object.assign({}, ...Object.values(content).map((media) => Object(media).encoding))
   const { body: template } = definition.http
   const wanted =
     typeof template === 'string'
@@ -164,7 +176,8 @@ function checkBody(
         : Object.fromEntries(
             Object.entries(Object(template)).flatMap(([key, text]) => {
               const value = args[[...String(text).matchAll(PLACEHOLDER)][0]?.[1] ?? '']
-              return value === undefined ? [] : [[key, value]]
+              const field = Object.hasOwn(encoding, key.replace(/\[\]$/, '')) ? key.replace(/\[\]$/, '') : key
+              return value === undefined ? [] : [[field, value]]
             }),
           )
   if (sent.body === undefined) {
@@ -174,12 +187,16 @@ function checkBody(
     return
   }
   const { 'content-type': type = '' } = sent.headers
-  const plain = (each: string) => each.split(';')[0]?.trim().toLowerCase() ?? ''
+  const plain = (each: string) => each.split(/[;,]/)[0]?.trim().toLowerCase() ?? ''
   const declared =
     Object.keys(content).find((each) => plain(each) === plain(type)) ??
     Object.keys(content).find((each) => /\*/.test(each))
   if (declared === undefined) throw new Unreadable(`${type} is none of ${Object.keys(content).join(', ')}`)
-  if (/json/.test(type)) return compare(() => readText(sent.body ?? '', {}), wanted)
-  const media = Object(content[declared])
-  compare(() => readForm(sent, media.encoding, Object(wanted)), wanted)
+  const { schema, encoding: own } = Object(content[declared])
+  const isJson = /json/.test(type)
+  compare({
+    read: () => (isJson ? readText(sent.body ?? '', {}) : readForm(sent, own, Object(wanted))),
+    wanted,
+    schema,
+  })
 }

@@ -7,6 +7,7 @@ import { definitionService } from '../../src/definitions/service.ts'
 import { argumentsFor, contradictionOf, type Definition, deref, kindsOf, type Operation, partsOf } from './operation.ts'
 import { type SentRequest, Unreadable } from './read-request.ts'
 import { wrongsOf } from './check-request.ts'
+import { schemaCheckOf } from './schema-check.ts'
 import { seeded } from './random.ts'
 
 /**
@@ -39,6 +40,7 @@ function operationsOf(
 ): Operation[] {
   const skips = new Set(skipped.map(({ operation }) => operation))
   const definitions = tools.map(({ definition }) => definition as Definition)
+  const check = schemaCheckOf(document)
   return Object.entries(Object(document['paths'])).flatMap(([path, value]) => {
     if (skips.has(path)) return []
     const item = deref(document, value)
@@ -46,7 +48,7 @@ function operationsOf(
       if (!isObject(item[method]) || skips.has(`${method.toUpperCase()} ${path}`)) return []
       const definition = definitions.shift()
       if (!definition) throw new Error(`no definition is left for ${method} ${path}`)
-      return [{ document, method, path, item, fields: deref(document, item[method]), definition }]
+      return [{ document, method, path, item, fields: deref(document, item[method]), definition, check }]
     })
   })
 }

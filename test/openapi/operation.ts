@@ -1,5 +1,6 @@
 import { followRef, isObject, type JsonSchema } from '../../src/contract/json.ts'
 import type { Random } from './random.ts'
+import type { SchemaCheck } from './schema-check.ts'
 import { fits, sample, type Alphabet } from './sample.ts'
 import { isCompound, Unreadable, type Parameter } from './read-request.ts'
 
@@ -13,6 +14,7 @@ export interface Operation {
   readonly item: Fields
   readonly fields: Fields
   readonly definition: Definition
+  readonly check: SchemaCheck
 }
 
 export interface Definition extends Fields {

@@ -46,7 +46,8 @@ export const HEADER_VALUE = /^[\t\u0020-\u007e\u00a0-\u00ff]*$/
 /** Matches headers that a tool may not send: of the connection, of cookies, of proxies, and those set by the host. */
 const RESERVED =
   /^(?:connection|content-length|(?:set-)?cookie2?|date|expect|forwarded|host|idempotency-key|keep-alive|te|trailer|transfer-encoding|upgrade|via|(?:proxy|sec|cf|x-forwarded)-.*)$/
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
+/** Matches the media types of JSON. */
+export const JSON_TYPE = /^(?:application|text)\/(?:[\w.-]+\+)?json(?:;.*)?$/i
 
 /**
  * Returns what is wrong with a request, hosts aside: its URL, a header that a tool may not send, a placeholder that
