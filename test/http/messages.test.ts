@@ -6,6 +6,7 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
+import { UPSTREAMS, upstreamEdge } from './upstream-edge.ts'
 
 const model = 'test/scripted'
 const hello: { model: string; max_tokens: number; messages: { role: 'user'; content: string }[] } = {
@@ -726,3 +727,18 @@ test.each([true, false])(
     ])
   },
 )
+
+test('an effort without thinking has a model of Anthropic’s not think, as its API says, and is an effort for others', async () => {
+  const bodies: unknown[][] = []
+  for (const { provider, done } of Object.values(UPSTREAMS)) {
+    const edge = await upstreamEdge(() => done, provider)
+    await edge.post('/v1/messages', { ...hello, output_config: { effort: 'low' } })
+    const [{ body } = { body: undefined }] = edge.calls
+    bodies.push([body?.['thinking'], body?.['output_config'], body?.['reasoning'], body?.['reasoning_effort']])
+  }
+  expect(bodies).toEqual([
+    [undefined, { effort: 'low' }, undefined, undefined],
+    [undefined, undefined, { effort: 'low' }, undefined],
+    [undefined, undefined, undefined, 'low'],
+  ])
+})

@@ -210,7 +210,8 @@ function toSampling(
     temperature: rest.temperature,
     top_p: rest.top_p,
     top_k: rest.top_k,
-    thinking,
+    // Here, an effort does not ask for thinking.
+    thinking: thinking ?? (output?.effort ? false : undefined),
     reasoning_effort: output?.effort,
     parallel_tool_calls: isSingle ? false : undefined,
   }

@@ -88,7 +88,7 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   const serverTools = [...(search?.forms ?? []), ...forms].map((form) => JSON.stringify(toServerTool(form)))
   const tools = [...toolsOf(request, (name) => !foundNames.has(name)), ...serverTools]
   const effort = isPlain ? undefined : readEffort(sampling.reasoning_effort)
-  const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
+  const thinking = (!isPlain && (sampling.thinking ?? (effort && ADAPTIVE))) || undefined
   const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
   const head = {
     ...members,
