@@ -56,6 +56,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       onGrowth: () => void alarms.reportSize(),
       onEndUnread: (...end) => alarms.onEndUnread(...end),
       reporters: setup.reporters,
+      features: setup.loop?.features,
     })
     const alarms = new Alarms({
       setup,

@@ -8,6 +8,7 @@ import type { Signer } from '../contract/signer.ts'
 import { listVar, textVar, type Vars } from '../contract/vars.ts'
 import { backUpConversation } from '../conversation/backup/backup.ts'
 import { modelSummaries } from '../conversation/history.ts'
+import { programs } from '../loop/programs.ts'
 import { contextPlanner } from '../loop/planning/context-planner.ts'
 import { webhookSender } from '../conversation/run/webhook.ts'
 import { MeteredDirectory } from '../directory/directory.ts'
@@ -131,8 +132,9 @@ export function codeMode(): Part {
     needs: ({ LOADER: loader }, { code }) =>
       code === 'off' || isLoader(loader) ? undefined : 'the binding LOADER (worker_loaders), or CODE_MODE = "off"',
     // The last hook: what the others leave out of a step, or bring into it, is seen.
-    extend: ({ env: { LOADER: loader }, hooks }) => ({
+    extend: ({ env: { LOADER: loader }, hooks, loop }) => ({
       hooks: [...hooks, codeHook(isLoader(loader) ? loader : undefined)],
+      loop: { ...loop, features: [...(loop.features ?? []), programs] },
     }),
   }
 }

@@ -178,19 +178,22 @@ async function runAgent(
   const definitions = tools.map(({ definition }) => definition)
   if (control.startRun) return control.startRun({ run: innerRequest, tools: definitions, memory: agent.memory })
   let lastProgress = Promise.resolve()
-  const state = await run(newState(innerRequest, new Map(definitions.map((each) => [each.name, each]))), {
-    model: resolved.model,
-    tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
-    find: async (names) => source?.find(names) ?? [],
-    history: [],
-    marks: request.context.marks ?? [],
-    journal: memoryJournal(innerRequest.runId, (event) => {
-      if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
-    }),
-    signal: controlSignal(control),
-    now,
-    ...loopPorts(ports, innerRequest.runId),
-  })
+  const state = await run(
+    newState(innerRequest, new Map(definitions.map((each) => [each.name, each])), ports.loop?.features),
+    {
+      model: resolved.model,
+      tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+      find: async (names) => source?.find(names) ?? [],
+      history: [],
+      marks: request.context.marks ?? [],
+      journal: memoryJournal(innerRequest.runId, (event) => {
+        if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
+      }),
+      signal: controlSignal(control),
+      now,
+      ...loopPorts(ports, innerRequest.runId),
+    },
+  )
   // Over RPC, progress events arrive in order, but the outcome could overtake them.
   await lastProgress
   return agentOutcome(state, agent.name)

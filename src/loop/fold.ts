@@ -11,7 +11,7 @@ import { subrequestsOf } from './decide/decide.ts'
 import { briefArguments, callsMadeIn } from './effects.ts'
 import { afterJudgement, toolMessage } from './record.ts'
 import { addRefusals } from './window/refused.ts'
-import { type CallState, findCall, idempotencyKey, newProgram, patchCall, release, type RunState } from './state.ts'
+import { type CallState, findCall, type Folds, idempotencyKey, patchCall, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 import { usageOf } from './usage.ts'
 
@@ -20,6 +20,23 @@ export function fold(state: RunState, event: RunEventBody): void {
   state.subrequests += subrequestsOf(event)
   const usage = usageOf(event)
   if (usage) state.usage = addUsage(state.usage, usage)
+  foldLoop(state, event)
+  for (const { facts, after } of state.features) {
+    foldBy(facts, event.type, state, event)
+    if (after) foldBy(after, event.type, state, event)
+  }
+}
+
+function foldBy<Type extends RunEventBody['type']>(
+  folds: Folds,
+  type: Type,
+  state: RunState,
+  event: Extract<RunEventBody, { readonly type: Type }>,
+): void {
+  folds[type]?.(state, event)
+}
+
+function foldLoop(state: RunState, event: RunEventBody): void {
   switch (event.type) {
     case 'run.started':
       state.status = 'running'
@@ -56,7 +73,8 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'call.suspended':
     case 'program.woken':
     case 'program.diverged':
-      return foldProgram(state, event)
+      if (!state.features.some(({ facts }) => facts[event.type])) state.unfolded ??= event.type
+      return
     case 'call.settled':
       return foldSettled(state, event)
     case 'call.undone':
@@ -314,7 +332,7 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
 }
 
 function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
-  const { callId, tool, attempt, at, deadline, place, version, arguments: text, isProgram, isAgent } = event
+  const { callId, tool, attempt, at, deadline, place, version, arguments: text, isAgent } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.byId.has(callId)) {
     const early: CallState = { callId, tool, arguments: text, status: 'proposed', attempt: 0 }
@@ -322,8 +340,6 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
     step.byId.set(callId, early)
   }
   patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version, isAgent })
-  const call = isProgram && findCall(state, callId)
-  if (call) call.program ??= newProgram(at)
 }
 
 function foldSettled(state: RunState, event: CallSettled): void {
@@ -333,47 +349,6 @@ function foldSettled(state: RunState, event: CallSettled): void {
   // The whole result of a call that a program made is given to the program.
   if (event.cut !== undefined && call?.parent === undefined) state.hasTruncatedResult = true
   patchCall(state, event.callId, { status: 'settled', result: event })
-  const program = call?.parent === undefined ? undefined : findCall(state, call.parent)?.program
-  if (!call || !program) return
-  const { ask = -1, startedAt = 0 } = call
-  // What a program no longer asks for is not given to it.
-  if (program.calls.get(ask) === event.callId) release(program, ask, startedAt + event.durationMs)
-}
-
-type ProgramEvent = 'call.issued' | 'call.suspended' | 'program.woken' | 'program.diverged'
-
-/** Applies an event of a program. */
-function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
-  const call = findCall(state, event.type === 'call.issued' ? event.parent : event.callId)
-  const { program } = call ?? {}
-  if (!call || !program || !state.step) return
-  switch (event.type) {
-    case 'call.issued': {
-      const { callId, parent, ask, tool, arguments: text, isGuarded } = event
-      const round = state.rounds
-      const inner: CallState = {
-        ...{ callId, tool, arguments: text, parent, ask, round },
-        status: 'proposed',
-        attempt: 0,
-        earlier: countCall(state, { tool, arguments: text }),
-        isGuarded,
-      }
-      program.calls.set(ask, callId)
-      state.step.byId.set(callId, inner)
-      state.step.calls = [...state.step.calls, inner]
-      state.calls.push(inner)
-      return
-    }
-    case 'call.suspended':
-      program.position = program.releases.length
-      return patchCall(state, event.callId, { status: 'suspended' })
-    case 'program.woken':
-      return release(program, event.ask, event.at)
-    case 'program.diverged':
-      for (const ask of [...program.calls.keys()]) if (ask >= event.ask) program.calls.delete(ask)
-      program.releases = program.releases.filter(({ ask }) => ask < event.ask)
-      return
-  }
 }
 
 function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {

@@ -82,7 +82,11 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
     ...options.request,
     limits: { ...initialLimits(options.request?.compat), ...limits },
   }
-  const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  const state = newState(
+    request,
+    new Map(tools.map(({ definition }) => [definition.name, definition])),
+    options.loop?.features,
+  )
   fold(state, { type: 'run.started', model: request.model, tools: [], at: Date.now() })
   countEarlier(state, messages)
   fold(state, { type: 'step.started', step: 1 })

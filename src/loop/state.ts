@@ -7,7 +7,7 @@ import type { ContextReduction, TokenCount } from '../contract/context.ts'
 import type { InputNeeds } from '../contract/input.ts'
 import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallSettled, RunFinished } from '../contract/event.ts'
+import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import type { DataMark, MadeCall, Message, PartRefusal, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import type { ProviderCall } from '../contract/provider-tool.ts'
@@ -160,8 +160,30 @@ interface Answer {
   readonly execution?: RunRequest['execution']
 }
 
+type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { readonly type: Type }>
+
+/** What facts change, by their types. */
+export type Folds = { readonly [Type in RunEventBody['type']]?: (state: RunState, event: EventOf<Type>) => void }
+
+/** What a feature of the loop adds to the state of a run, and decides by it. */
+export interface FeatureRules {
+  readonly name: string
+  /** What its own facts change. A run with facts that no feature folds is parked. */
+  readonly facts: Folds
+  /** What facts of the loop change for it, once the loop has folded them. */
+  readonly after?: Folds
+  /** Returns the names of the tools that calls within a call may reach. Default: none. */
+  readonly innerNames?: (state: RunState) => readonly string[]
+  /** Whether a call that is suspended may continue. */
+  readonly isReady?: (state: RunState, call: CallState) => boolean
+}
+
 /** The state of a run. Once the run is under way, only `fold` changes it. */
 export interface RunState {
+  /** The features of the edge that performs it. */
+  readonly features: readonly FeatureRules[]
+  /** The type of a fact of its journal that none of them folds. */
+  unfolded?: string
   request: RunRequest
   /** The edge's tools on offer, by name. */
   offered: ReadonlyMap<string, ToolDefinition>
@@ -229,8 +251,13 @@ export interface RunState {
   finished?: RunFinished
 }
 
-export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolDefinition>): RunState {
+export function newState(
+  request: RunRequest,
+  offered: ReadonlyMap<string, ToolDefinition>,
+  features: readonly FeatureRules[] = [],
+): RunState {
   return {
+    features,
     request,
     offered,
     status: 'queued',
@@ -268,17 +295,6 @@ export function patchCall(state: RunState, callId: string, patch: Partial<CallSt
 /** Returns a call of the step that is under way. */
 export function findCall({ step }: RunState, callId: string): CallState | undefined {
   return step?.byId.get(callId)
-}
-
-/** Returns the state of a program that starts. */
-export function newProgram(startedAt: number): ProgramState {
-  return { startedAt, calls: new Map(), releases: [], position: 0 }
-}
-
-/** Adds an answer to a program. Its time never goes back. */
-export function release(program: ProgramState, ask: number, at: number): void {
-  const last = program.releases.at(-1)?.at ?? program.startedAt
-  program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
 }
 
 /** Returns what a run itself has used, without the runs of agents, which account for their own usage. */

@@ -330,7 +330,7 @@ describe('a run whose journal has a fact that only a newer version knows', () =>
   test('is parked with the reason, and the next run starts', async () => {
     const conversation = await rolledBack('call.delegated')
     expect(statuses(conversation)).toEqual(['parked', 'completed'])
-    const reason = 'Its journal has an event that this version of the edge does not know: call.delegated.'
+    const reason = 'Its journal has an event that this edge does not know: call.delegated.'
     expect(conversation.reports).toContainEqual({
       event: 'run.parked',
       runId: runId(0),

@@ -49,3 +49,24 @@ test.each([
   expect(error?.code ?? content?.map((part) => part.type === 'text' && part.text).join()).toBe(outcome[1])
   if (!outcome[0]) expect(error?.message).toContain('These may have taken effect: pay({"id":"a"})')
 })
+
+test('a program that waits is parked by an edge without programs, and continues on one that has them', async () => {
+  const program = programOf([
+    ['pay', 'a'],
+    ['pay', 'a'],
+  ])
+  const answer = ({ messages }: ModelRequest) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['program']))
+  const talk = new TestConversation(answer, [program, pay])
+  await talk.run(1, 'Go')
+  const call = `call_${runId(1).slice(4)}_1_0`
+  const decide = () => talk.object.answer(runId(1), { [`${call}-0`]: { decision: 'approve' } })
+  talk.loop = { features: [] }
+  talk.live()
+  expect(await decide()).toMatchObject({ ok: false, code: 'run_parked' })
+  expect(talk.store.runs.row(runId(1))).toMatchObject({ status: 'parked' })
+  talk.loop = undefined
+  talk.live()
+  await talk.object.retry(runId(1))
+  expect(await decide()).toMatchObject({ ok: true })
+  expect(await talk.object.record(runId(1), 10_000)).toMatchObject({ record: { status: 'completed', answer: 'Done.' } })
+})

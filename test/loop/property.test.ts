@@ -173,6 +173,7 @@ function expectReplay({ events, state }: Played, request: Play['request']): void
   const replayedState = newState(
     requestOf(request),
     new Map(TOOLS.map(({ definition }) => [definition.name, definition])),
+    state.features,
   )
   for (const { runId: _run, seq: _seq, ...body } of events) fold(replayedState, body)
   expect(replayedState).toEqual(state)

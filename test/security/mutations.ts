@@ -954,7 +954,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'the arguments of the calls of programs are bounded in sum',
-    file: 'loop/perform/program.ts',
+    file: 'loop/programs.ts',
     text: 'if (total <= MOST_ARGUMENTS) return',
     replacement: 'if (total) return',
     test: 'security/programs.test.ts',
@@ -1724,7 +1724,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a program that asks for another call when it is run again is stopped',
-    file: 'loop/perform/program.ts',
+    file: 'loop/programs.ts',
     text: ' || (call.firstArguments ?? call.arguments) !== ask.arguments',
     replacement: '',
     test: 'conversation/program-passes.test.ts',

@@ -84,7 +84,7 @@ export class OpenRuns {
     const { store } = this.#ports
     const open = openRun(this.#ports, stored, isNew)
     if (open.unknown !== undefined) {
-      const reason = `Its journal has an event that this version of the edge does not know: ${open.unknown}.`
+      const reason = `Its journal has an event that this edge does not know: ${open.unknown}.`
       parkRun(this.#ports, stored.id, reason)
       return undefined
     }
@@ -120,7 +120,9 @@ export interface OpenRun {
 
 /** Opens a run: folds its state from its journal. `isNew`: the run was just stored, so that it has none yet. */
 function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
-  const replayed: ReplayedRun = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
+  const replayed: ReplayedRun = isNew
+    ? { state: stateBefore(stored, ports.store), isComplete: true }
+    : stateOf(ports.store, stored)
   const { state, isComplete, unknown } = replayed
   const { notes } = plannerOf(ports.setup.loop)
   const journal = new RunJournal({ ...ports, notes }, stored, isNew ? undefined : state)

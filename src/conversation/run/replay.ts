@@ -19,8 +19,8 @@ export interface Frames {
 }
 
 /** Returns the state of a run before its first event. */
-export function stateBefore({ request, tools }: StoredRun): RunState {
-  return newState(request, new Map(tools.map((tool) => [tool.name, tool])))
+export function stateBefore({ request, tools }: StoredRun, { features }: Pick<Store, 'features'>): RunState {
+  return newState(request, new Map(tools.map((tool) => [tool.name, tool])), features)
 }
 
 /** A run as its journal tells it. */
@@ -34,7 +34,7 @@ export interface ReplayedRun {
 
 /** Folds the state of a run from its journal. */
 export function stateOf(store: Store, stored: StoredRun): ReplayedRun {
-  const state = stateBefore(stored)
+  const state = stateBefore(stored, store)
   let isComplete = true
   let unknown: string | undefined
   for (const row of store.events.after(stored.id, 0)) {
@@ -53,6 +53,7 @@ export function stateOf(store: Store, stored: StoredRun): ReplayedRun {
   }
   // A fact of the right type and the wrong shape must not reach a model.
   if (!state.messages.every(isMessage)) isComplete = false
+  unknown ??= state.unfolded
   return { state, isComplete, ...(unknown && { unknown }) }
 }
 

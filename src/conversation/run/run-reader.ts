@@ -184,7 +184,7 @@ export function stepRequest(
 
 /** Returns the state of a run in a step before the model answered; undefined if there was no such step. */
 function stateInStep(store: Store, run: StoredRun, step: number): RunState | undefined {
-  const state = stateBefore(run)
+  const state = stateBefore(run, store)
   for (const { lines } of store.events.after(run.id, 0)) {
     for (const line of lines) {
       const event = decodeLine(line)

@@ -11,6 +11,7 @@ import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../../contract/usage.ts'
 import { encodeLine, eventId } from '../../wire/events.ts'
+import type { FeatureRules } from '../../loop/state.ts'
 import { EventTable, FaultTable } from './events.ts'
 import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'
@@ -58,6 +59,8 @@ export interface StoreOptions {
   readonly onGrowth?: () => void
   /** Called within the transaction that ends a run whose journal is not read, with the id of the event of its end. */
   readonly onEndUnread?: (record: RunRecord, ownUsage: Usage, eventId: string) => void
+  /** The features by which its journals are folded. Default: none. */
+  readonly features?: readonly FeatureRules[] | undefined
   /** To which runs are reported. Default: none. */
   readonly reporters?: readonly RunReporter[]
 }
@@ -82,6 +85,7 @@ export class Store {
   readonly #metaCache = new Map<MetaKey, unknown>()
   readonly #onRollback: () => void
   readonly #onEndUnread: (record: RunRecord, ownUsage: Usage, eventId: string) => void
+  readonly features: readonly FeatureRules[]
   readonly #reporters: readonly RunReporter[]
   #exists = false
 
@@ -92,12 +96,14 @@ export class Store {
       onRollback = () => {},
       onGrowth = () => {},
       onEndUnread = () => {},
+      features = [],
       reporters = [],
     }: StoreOptions = {},
   ) {
     this.#storage = storage
     this.#onRollback = onRollback
     this.#onEndUnread = onEndUnread
+    this.features = features
     this.#reporters = reporters
     this.#database = new Database(storage.sql, { onBroken, onGrowth })
     this.runs = new RunTable(this.#database)

@@ -38,7 +38,11 @@ export function runInWorker(
   const { model } = resolution
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
-  const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  const state = newState(
+    request,
+    new Map(tools.map(({ definition }) => [definition.name, definition])),
+    setup.loop?.features,
+  )
   const reached = reachedActivity(setup, 'concurrentRuns', request.caller)
   if (reached) throw quotaProblem(reached)
   const follow = (onEvent: (event: RunEvent) => void, canRestart?: () => boolean) => {

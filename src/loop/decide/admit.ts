@@ -129,7 +129,7 @@ export function stepRules(state: RunState): StepRules {
   return {
     // Some models ignore `toolChoice: none`, and some providers do not support it.
     forModel: request.toolChoice === 'none' ? [] : namesOnOffer(state),
-    forPrograms: namesForPrograms(state),
+    forPrograms: state.features.flatMap(({ innerNames }) => innerNames?.(state) ?? []),
     answeredByLimit: limit || request.compat === undefined ? undefined : step?.calls.find(exceeds),
   }
 }
@@ -152,12 +152,6 @@ export function namesOnOffer({ offered, request, step, hasTruncatedResult }: Run
   const all = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
   const names = all.filter((name) => mayCall(offered.get(name) ?? {}, 'model'))
   return hasTruncatedResult && !names.includes(READ_RESULT) ? [...names, READ_RESULT] : names
-}
-
-/** Returns the names of the tools that programs may call: whether or not the model sees them in this step. */
-function namesForPrograms({ offered, request }: RunState): readonly string[] {
-  const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'program')).map(({ name }) => name)
-  return [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
 }
 
 function runsAtCaller({ request, step }: RunState, { tool }: ToolCall): boolean {

@@ -103,7 +103,7 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
       call.status === 'approved' ||
       call.status === 'started' ||
       admissions[index]?.do === 'run' ||
-      isProgramReady(state, call) ||
+      mayContinue(state, call) ||
       (call.status === 'deferred' && isDue(call, now)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
@@ -121,11 +121,9 @@ function isForJudgement(admission: Admission | undefined): boolean {
   return admission?.do === 'wait' && admission.for === 'judgement'
 }
 
-/** Whether a suspended program has something new to continue with, or nothing more to wait for. */
-function isProgramReady({ step }: RunState, { callId, status, program }: CallState): boolean {
-  if (status !== 'suspended' || !program) return false
-  const isOpen = (each: CallState) => each.parent === callId && each.status !== 'settled'
-  return program.releases.length > program.position || !step?.calls.some(isOpen)
+/** Whether a feature has suspended a call, and it may continue now. */
+function mayContinue(state: RunState, call: CallState): boolean {
+  return call.status === 'suspended' && state.features.some(({ isReady }) => isReady?.(state, call))
 }
 
 /** Returns the events that end a run that was cancelled or has timed out. */
@@ -170,7 +168,7 @@ export function waitCause({ step }: RunState): WaitCause {
 export function isHeldUp(state: RunState): boolean {
   const open = state.step?.calls.filter(({ status }) => status !== 'settled') ?? []
   const waits = (call: CallState) =>
-    call.status === 'deferred' || (call.status === 'suspended' && !isProgramReady(state, call))
+    call.status === 'deferred' || (call.status === 'suspended' && !mayContinue(state, call))
   return open.some(isWaitingForOthers) || (open.length > 0 && open.every(waits))
 }
 

@@ -5,11 +5,9 @@ import { pause } from '../../contract/time-limit.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { admitEarly, groupSize } from '../decide/admit.ts'
 import { targetOf } from '../decide/call-counts.ts'
-import { marksOfProgram } from '../decide/data-flow-guard.ts'
 import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
 import { isGuardedBySetup } from './hooks.ts'
 import { lookForOutcome, recordOutcome, withToldCalls } from './record-outcome.ts'
-import { ProgramPass } from './program.ts'
 import { AFTER_DEADLINE_MS, mayRepeat } from '../recover.ts'
 import { awaitFence } from './recover-calls.ts'
 import type { Running } from '../running.ts'
@@ -35,13 +33,15 @@ export async function runCalls(running: Running, calls: readonly CallState[]): P
 }
 
 async function performCall(running: Running, call: CallState, add: (call: CallState) => void): Promise<void> {
-  const { tools, signal, flush, inFlight } = running
+  const { tools, loop, signal, flush, inFlight } = running
+  const tool = tools.get(call.tool)
+  const feature = loop.features?.find(({ performs }) => tool && performs?.(tool))
   if (call.status === 'started') {
     flush()
     await (inFlight.get(idempotencyKey(call)) ?? runRecovered(running, call))
   } else if (call.status === 'deferred') await lookForOutcome(running, call)
   else if (signal.aborted) return
-  else if (tools.get(call.tool)?.makesCalls) await runProgram(running, call, add)
+  else if (feature?.perform) await feature.perform(running, call, add)
   else await runCall(running, call)
 }
 
@@ -52,33 +52,6 @@ async function runRecovered(running: Running, call: CallState): Promise<void> {
   // Left open, it is sent in the next invocation.
   if (current?.status === 'approved' && !running.signal.aborted && running.subrequestsLeft() > 0)
     await runCall(running, current)
-}
-
-/** Runs a program once from its start. If it must wait, it is recorded as suspended. */
-async function runProgram(running: Running, call: CallState, add: (call: CallState) => void): Promise<void> {
-  const { state, tools, signal, commit, flush, now, journal } = running
-  const { callId, tool, attempt: earlier } = call
-  // It may take as long as the run. Its calls have time limits of their own.
-  const attempt = { attempt: earlier + 1, startedAt: now(), deadline: state.deadline }
-  const { startedAt: at, ...place } = { ...attempt, ...sourceOf(tools.get(tool)) }
-  commit([{ type: 'call.started', callId, tool, at, ...place, isProgram: true }])
-  flush()
-  const { program } = call
-  if (!program) return
-  const pass = new ProgramPass(running, { ...call, program }, add)
-  const outcome = await callTool(running, call, attempt, {
-    resultBytes: mostResultBytes(state.request.limits.concurrentCalls),
-    progress: (news) => journal.show({ type: 'call.progress', callId, ...news }),
-    calls: pass,
-  }).finally(() => pass.close())
-  if (signal.aborted || state.finished) return
-  if (pass.isSuspended) {
-    commit([{ type: 'call.suspended', callId, tool }])
-    return flush()
-  }
-  const marks = marksOfProgram(state, callId)
-  const openCall = findOpenCall(running, call)
-  if (openCall) recordOutcome(running, openCall, marks.length > 0 ? { ...outcome, marks } : outcome, now() - at)
 }
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
@@ -118,7 +91,7 @@ async function runCall(running: Running, call: CallState, early = false): Promis
 }
 
 /** Returns what operators are shown of the source of a tool. */
-function sourceOf(tool: Tool | undefined): { readonly place?: string; readonly version?: string } {
+export function sourceOf(tool: Tool | undefined): { readonly place?: string; readonly version?: string } {
   return tool ? { place: tool.place, version: tool.definition.version } : {}
 }
 
@@ -142,7 +115,7 @@ function resend(running: Running, call: CallState): Promise<void> {
  * Finds the call in its current state, if it is still open. A call that started early may have another id and place in
  * the complete answer; it keeps its key.
  */
-function findOpenCall({ state }: Running, call: CallState): CallState | undefined {
+export function findOpenCall({ state }: Running, call: CallState): CallState | undefined {
   const started = state.step?.started.get(idempotencyKey(call))
   return started && started.tool === call.tool && started.arguments === call.arguments ? started : undefined
 }

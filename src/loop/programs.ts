@@ -1,14 +1,135 @@
-import { innerCallId } from '../../contract/id.ts'
-import { contentText, type ToolCall } from '../../contract/message.ts'
-import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../../contract/program.ts'
-import { pause } from '../../contract/time-limit.ts'
-import { failure } from '../../contract/tool.ts'
-import { decideCalls } from '../decide/decide.ts'
-import { callRefused } from '../record.ts'
-import type { CallState, ProgramState } from '../state.ts'
-import type { Running } from '../running.ts'
-import { hookFailed, HookFailure, isGuardedBySetup, screenEvent } from './hooks.ts'
-import { wholeOutcome } from './record-outcome.ts'
+import type { RunFact } from '../contract/event.ts'
+import { innerCallId } from '../contract/id.ts'
+import { mostResultBytes } from '../contract/limits.ts'
+import { contentText, type ToolCall } from '../contract/message.ts'
+import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../contract/program.ts'
+import { pause } from '../contract/time-limit.ts'
+import { mayCall } from '../contract/tool-definition.ts'
+import { failure } from '../contract/tool.ts'
+import { countCall } from './decide/call-counts.ts'
+import { marksOfProgram } from './decide/data-flow-guard.ts'
+import { decideCalls } from './decide/decide.ts'
+import type { LoopFeature } from './feature.ts'
+import { findOpenCall, sourceOf } from './perform/act.ts'
+import { callTool } from './perform/call-tool.ts'
+import { hookFailed, HookFailure, isGuardedBySetup, screenEvent } from './perform/hooks.ts'
+import { recordOutcome, wholeOutcome } from './perform/record-outcome.ts'
+import { callRefused } from './record.ts'
+import type { Running } from './running.ts'
+import { type CallState, findCall, patchCall, type ProgramState, type RunState } from './state.ts'
+
+/** Programs (code mode): a call that makes further calls of the run, and is run again over their outcomes. */
+export const programs: LoopFeature = {
+  name: 'programs',
+  facts: {
+    'call.issued': foldProgram,
+    'call.suspended': foldProgram,
+    'program.woken': foldProgram,
+    'program.diverged': foldProgram,
+  },
+  after: {
+    'call.started': (state, { callId, at, isProgram }) => {
+      const call = isProgram && findCall(state, callId)
+      if (call) call.program ??= { startedAt: at, calls: new Map(), releases: [], position: 0 }
+    },
+    'call.settled': (state, { callId, durationMs }) => {
+      const call = findCall(state, callId)
+      const program = call?.parent === undefined ? undefined : findCall(state, call.parent)?.program
+      if (!call || !program) return
+      const { ask = -1, startedAt = 0 } = call
+      // What a program no longer asks for is not given to it.
+      if (program.calls.get(ask) === callId) release(program, ask, startedAt + durationMs)
+    },
+  },
+  innerNames: namesForPrograms,
+  isReady: isProgramReady,
+  performs: ({ makesCalls }) => makesCalls === true,
+  perform: runProgram,
+}
+
+type EventOf<Type extends RunFact['type']> = Extract<RunFact, { readonly type: Type }>
+
+type ProgramEvent = 'call.issued' | 'call.suspended' | 'program.woken' | 'program.diverged'
+
+/** Applies an event of a program. */
+function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
+  const call = findCall(state, event.type === 'call.issued' ? event.parent : event.callId)
+  const { program } = call ?? {}
+  if (!call || !program || !state.step) return
+  switch (event.type) {
+    case 'call.issued': {
+      const { callId, parent, ask, tool, arguments: text, isGuarded } = event
+      const round = state.rounds
+      const inner: CallState = {
+        ...{ callId, tool, arguments: text, parent, ask, round },
+        status: 'proposed',
+        attempt: 0,
+        earlier: countCall(state, { tool, arguments: text }),
+        isGuarded,
+      }
+      program.calls.set(ask, callId)
+      state.step.byId.set(callId, inner)
+      state.step.calls = [...state.step.calls, inner]
+      state.calls.push(inner)
+      return
+    }
+    case 'call.suspended':
+      program.position = program.releases.length
+      return patchCall(state, event.callId, { status: 'suspended' })
+    case 'program.woken':
+      return release(program, event.ask, event.at)
+    case 'program.diverged':
+      for (const ask of [...program.calls.keys()]) if (ask >= event.ask) program.calls.delete(ask)
+      program.releases = program.releases.filter(({ ask }) => ask < event.ask)
+      return
+  }
+}
+
+/** Adds an answer to a program. Its time never goes back. */
+function release(program: ProgramState, ask: number, at: number): void {
+  const last = program.releases.at(-1)?.at ?? program.startedAt
+  program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
+}
+
+/** Whether a suspended program has something new to continue with, or nothing more to wait for. */
+function isProgramReady({ step }: RunState, { callId, status, program }: CallState): boolean {
+  if (status !== 'suspended' || !program) return false
+  const isOpen = (each: CallState) => each.parent === callId && each.status !== 'settled'
+  return program.releases.length > program.position || !step?.calls.some(isOpen)
+}
+
+/** Returns the names of the tools that programs may call: whether or not the model sees them in this step. */
+function namesForPrograms({ offered, request }: RunState): readonly string[] {
+  const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'program')).map(({ name }) => name)
+  return [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
+}
+
+/** Runs a program once from its start. If it must wait, it is recorded as suspended. */
+async function runProgram(running: Running, call: CallState, add: (call: CallState) => void): Promise<void> {
+  const { state, tools, signal, commit, flush, now, journal } = running
+  const { callId, tool, attempt: earlier } = call
+  // It may take as long as the run. Its calls have time limits of their own.
+  const attempt = { attempt: earlier + 1, startedAt: now(), deadline: state.deadline }
+  const { startedAt: at, ...place } = { ...attempt, ...sourceOf(tools.get(tool)) }
+  commit([{ type: 'call.started', callId, tool, at, ...place, isProgram: true }])
+  flush()
+  const { program } = call
+  if (!program) return
+  const pass = new ProgramPass(running, { ...call, program }, add)
+  const outcome = await callTool(running, call, attempt, {
+    resultBytes: mostResultBytes(state.request.limits.concurrentCalls),
+    progress: (news) => journal.show({ type: 'call.progress', callId, ...news }),
+    calls: pass,
+  }).finally(() => pass.close())
+  if (signal.aborted || state.finished) return
+  if (pass.isSuspended) {
+    commit([{ type: 'call.suspended', callId, tool }])
+    return flush()
+  }
+  const marks = marksOfProgram(state, callId)
+  const openCall = findOpenCall(running, call)
+  if (openCall) recordOutcome(running, openCall, marks.length > 0 ? { ...outcome, marks } : outcome, now() - at)
+}
 
 /** The most calls of a program, whatever its run may make. */
 const MOST_CALLS = 2000
