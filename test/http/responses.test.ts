@@ -320,6 +320,31 @@ describe('a previous response', () => {
     )
   })
 
+  test('has its calls answered again at the same time', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), ...['One.', 'Two.', 'Three.'].map(say)] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First', tools: [pick] })
+    const [call] = first.output
+    if (call?.type !== 'function_call') throw new Error('The response has no call.')
+    const output = (text: string) => ({ type: 'function_call_output', call_id: call.call_id, output: text }) as const
+    const inputs = [[output('left')], [output('right')], [output('up'), { role: 'user', content: 'Why?' } as const]]
+    const next = (input: (typeof inputs)[number]) =>
+      responses.create({ input, previous_response_id: first.id, tools: [pick] })
+    const answers = await Promise.all(inputs.map(next))
+    expect(answers.map(({ output_text }) => output_text).toSorted()).toEqual(['One.', 'Three.', 'Two.'])
+    const history = ['user: First', 'assistant: ']
+    const result = (text: string) => `tool: [{"type":"text","text":"${text}"}]`
+    const texts = visibleTexts(edge).slice(1)
+    expect(texts).toHaveLength(3)
+    expect(texts).toEqual(
+      expect.arrayContaining([
+        [...history, result('left')],
+        [...history, result('right')],
+        [...history, result('up'), 'user: Why?'],
+      ]),
+    )
+  })
+
   test('gets one branch for each concurrent continuation', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const { responses } = clientOf(edge)

@@ -234,7 +234,7 @@ async function continueConversation(
       if (!(error instanceof Problem) || error.details.code !== 'call_already_answered') throw error
       const { record } = unwrapReply(await conversationStub(context, id).record(place.runId, 0))
       // A run that has failed is continued by a message, with what it has done.
-      if (record.status !== 'completed') return takeTurn(context, turn)
+      if (record.status === 'failed') return takeTurn(context, turn)
       const messages = await messagesUpTo(context, place, answers)
       if (!messages) throw error
       const request = withDefaults(await settingsOf(context, id), { ...parameters, input: [...messages, ...input] })
