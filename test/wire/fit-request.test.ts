@@ -236,6 +236,19 @@ test('a tool whose name a provider refuses has another one, in calls, results an
   expect(await all(answer(streamOf(...events)))).toEqual(events.map((event) => ({ ...event, tool: '3d_model' })))
 })
 
+test('names of properties are others for a server behind which a model of Anthropic’s may be, and the same for OpenAI', async () => {
+  const odata = { type: 'object', properties: { $top: { type: 'integer' } }, required: ['$top'] }
+  const { tools, answer } = sentTools([tool(odata)], COMPATIBLE_DIALECT)
+  expect(tools[0]?.inputSchema).toEqual({
+    type: 'object',
+    properties: { top: { type: 'integer', description: 'Stands for "$top".' } },
+    required: ['top'],
+  })
+  const call: ModelEvent = { type: 'call', index: 0, tool: 'list_items', arguments: '{"top":3}' }
+  expect(await all(answer(streamOf(call)))).toEqual([{ ...call, arguments: '{"$top":3}' }])
+  expect(schemaOf(odata, OPENAI_DIALECT)).toEqual(odata)
+})
+
 describe('what a provider refuses of a tool', () => {
   test('is left out of that tool, and reported once', () => {
     const unsound = {

@@ -62,10 +62,16 @@ export interface StrictRules {
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf']
 
+const PLAIN_KEYS: KeyRule = {
+  fits: /^[a-zA-Z0-9_.-]{1,64}$/,
+  others: /[^a-zA-Z0-9_.-]+/g,
+  rename: renameProperties,
+}
+
 export const ANTHROPIC_DIALECT: ProviderDialect = {
   provider: 'Anthropic',
   // “tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'”
-  keys: { fits: /^[a-zA-Z0-9_.-]{1,64}$/, others: /[^a-zA-Z0-9_.-]+/g, rename: renameProperties },
+  keys: PLAIN_KEYS,
   // “input_schema does not support oneOf, allOf, or anyOf at the top level”
   refusedAtTop: UNIONS,
 }
@@ -91,24 +97,31 @@ const STRICT: StrictRules = {
   longEnum: { values: 250, characters: 15_000 },
 }
 
-/** Servers that speak Chat Completions or Responses, and document no other rules. */
-export const COMPATIBLE_DIALECT: ProviderDialect = {
-  provider: 'other servers of OpenAI’s formats',
+const OPENAI_FORMATS = {
   // “schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level”
   refusedAtTop: [...UNIONS, 'enum', 'const', 'not'],
   // “object schema missing properties” and, of Groq, “'required' present but 'properties' is missing”
   needsProperties: true,
   strict: STRICT,
+} as const
+
+/** Servers that speak Chat Completions or Responses, and document no other rules. */
+export const COMPATIBLE_DIALECT: ProviderDialect = {
+  ...OPENAI_FORMATS,
+  provider: 'other servers of OpenAI’s formats',
+  // Behind a gateway may be a model of Anthropic's.
+  keys: PLAIN_KEYS,
 }
 
 export const COMPATIBLE_SOURCES: DialectSources = {
+  keys: 'https://github.com/anthropics/claude-code/issues/79418',
   refusedAtTop: 'https://github.com/chatanywhere/GPT_API_free/issues/403',
   needsProperties: 'https://github.com/usestrix/strix/issues/1088',
   strict: 'https://platform.openai.com/docs/guides/structured-outputs#supported-schemas',
 }
 
 export const OPENAI_DIALECT: ProviderDialect = {
-  ...COMPATIBLE_DIALECT,
+  ...OPENAI_FORMATS,
   provider: 'OpenAI and Azure',
   // “Invalid 'tools': array too long. Expected an array with maximum length 128”
   toolKinds: true,
@@ -126,7 +139,7 @@ export const OPENAI_SOURCES: DialectSources = {
 
 /** “A max of 128 functions are supported.” */
 export const GROQ_DIALECT: ProviderDialect = {
-  ...COMPATIBLE_DIALECT,
+  ...OPENAI_FORMATS,
   provider: 'Groq',
   mostTools: 128,
 }
