@@ -96,10 +96,11 @@ async function playWith(
   { make, done, refuse }: Provider,
   input: readonly Message[],
   refusal: (body: unknown) => readonly [message: string, path: string] | undefined,
+  status = 400,
 ) {
   const server = await startModelServer(({ body }) => {
     const words = refusal(body)
-    return words ? { status: 400, body: refuse(...words) } : done
+    return words ? { status, body: refuse(...words) } : done
   })
   onTestFinished(() => server.close())
   const model = make(server.baseUrl)
@@ -177,6 +178,35 @@ describe.each(Object.entries(PROVIDERS))('with %s, a file that the server refuse
   })
 })
 
+test.each([
+  'A maximum of 100 PDF pages may be provided.',
+  'This URL is disallowed by the website’s robots.txt file.',
+  'Image does not match the provided media type image/jpeg',
+  'Unable to submit request because it has a mimeType parameter with value application/zip, which is not supported.',
+  'Base64 decoding failed for "xx"',
+  'cannot identify image file <_io.BytesIO object at 0x7f>',
+  'At most 1 image(s) may be provided in one request.',
+  'Bad Request',
+  'Unprocessable Entity',
+])('a file is left out that a server refuses with “%s”', async (words) => {
+  const { 'Chat Completions': provider = expect.unreachable('no provider') } = PROVIDERS
+  const input: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, picture(BAD)] }]
+  const played = await playWith(provider, input, (body) => (keysTo(body, BAD) ? [words, ''] : undefined))
+  expect(played.state.finished).toMatchObject({ status: 'completed', answer: 'Done.' })
+  expect(restarts(played)).toMatchObject([{ refusals: [{ position: 0, part: 1 }] }])
+})
+
+test.each([400, 415, 422])('a file is left out that a server refuses with %i and no words', async (status) => {
+  const { 'Chat Completions': provider = expect.unreachable('no provider') } = PROVIDERS
+  const server = await startModelServer(({ body }) => (keysTo(body, BAD) ? { status, body: {} } : provider.done))
+  onTestFinished(() => server.close())
+  const model = provider.make(server.baseUrl)
+  const script = Array.from({ length: 8 }, () => model.stream.bind(model))
+  const input: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, picture(BAD)] }]
+  const { state } = await play({ script, request: { input } })
+  expect(state.finished).toMatchObject({ status: 'completed', answer: 'Done.' })
+})
+
 describe('earlier reasoning that the server refuses is left out', () => {
   test('of Anthropic, by its place', async () => {
     const opaque = (signature: string) => ({
@@ -228,6 +258,20 @@ describe('earlier reasoning that the server refuses is left out', () => {
       keysTo(body, 'rs_2222222222') ? [`The encrypted content ${words}`, ''] : undefined,
     )
     expect(restarts(second)).toMatchObject([{ refusals: [{ position: 1 }, { position: 3 }] }])
+    for (const [words, position, status] of [
+      ["Item 'rs_2222222222' of type 'reasoning' was provided without its required following item.", 3, 400],
+      ["Item with id 'rs_1111111111' not found. Items are not persisted when `store` is set to false.", 1, 404],
+    ] as const) {
+      const id = position === 3 ? 'rs_2222222222' : 'rs_1111111111'
+      const played = await playWith(
+        Responses,
+        input,
+        (body) => (keysTo(body, id) ? [words, 'input'] : undefined),
+        status,
+      )
+      expect(restarts(played)).toMatchObject([{ refusals: [{ position, part: 'opaque' }] }])
+      expect(played.state.finished?.status).toBe('completed')
+    }
     expect([first, second].map(({ state, bodies }) => [state.finished?.status, bodies.length])).toEqual([
       ['completed', 2],
       ['completed', 2],

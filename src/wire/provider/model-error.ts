@@ -58,7 +58,7 @@ export function modelError({
     : REFUSED_CODES.test(baseCode) && NO_TOOLS.test(message)
       ? WITHOUT_TOOLS
       : baseCode
-  const item = kind === 'model_refused_request' ? readItemRefusal({ message, code, path }) : undefined
+  const item = REFUSED_CODES.test(kind) ? readItemRefusal({ message, code, path }) : undefined
   return {
     code: kind,
     // A message about a wrong key may contain a part of it.

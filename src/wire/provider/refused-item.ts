@@ -15,18 +15,18 @@ interface Refusal {
  * “The encrypted content for item rs_… could not be verified”; Gemini: “Thought signature is not valid”.
  */
 const OF_REASONING =
-  /signature\W.*\b(?:thinking|thought)|thought.?signature|encrypted.?content.*(?:verif|decrypt|parse|organization)|thinking\W.*\bblocks?\b.*(?:cannot be modified|must remain)/is
+  /signature\W.*\b(?:thinking|thought)|thought.?signature|encrypted.?content.*(?:verif|decrypt|parse|organization)|thinking\W.*\bblocks?\b.*(?:cannot be modified|must remain)|without its required|\brs_\w+\W+not f/is
 
 /** How they refuse one file, or a link that they cannot follow. */
 const OF_FILE =
-  /(?:could not|cannot|unable to|failed to|error while|timeout while) (?:\w+ ){0,2}(?:process|decode|download|fetch|access|read|open)|(?:unsupported|invalid|corrupt\w*|expired|empty|malformed)\W+(?:\w+\W+){0,3}(?:image|images|picture|pdf|document|file|media|mime|audio|video|url|link)|(?:image|pdf|document|file|media|mime)\b.*(?:not supported|not valid|unsupported|exceed|too (?:large|small|big|long)|maximum|no pages|must be|should be|corrupt|could not|does not represent|password)|invalid_image|image_too|image_parse|sanitizer_server_error/is
+  /(?:could not|cannot|unable to|failed to|error while|timeout while) (?:\w+ ){0,2}(?:process|decode|download|fetch|access|read|open|(?:load|identify) image)|(?:unsupported|invalid|corrupt\w*|expired|empty|malformed)\W+(?:\w+\W+){0,3}(?:image|images|picture|pdf|document|file|media|mime|audio|video|url|link)|(?:image|pdf|document|file|media|mime(?:type)?)\b.*(?:not supported|not valid|unsupported|exceed|too (?:large|small|big|long)|maximum|no pages|must be|should be|corrupt|could not|does not (?:represent|match)|password)|at most \d+ (?:image|video|audio)|maximum of \d+ pdf|base64 decoding|url is disallowed|invalid_image|image_too|image_parse|sanitizer_server_error/is
 
 /** How they refuse all files, since the model reads none. */
 const OF_MODEL =
   /only supported by certain models|(?:does not|doesn't|do not|not) (?:\w+ ){0,2}support(?:ed|s)? (?:\w+ ){0,2}(?:image|vision|file|pdf|media|multi)|support image input|\b(?:image|vision|file|media)s?(?: inputs?| urls?| content)? (?:is|are) not supported|not a (?:vision|multimodal)|(?:vision|multimodal)\b.*not (?:enabled|supported)/is
 
-/** What Gemini says of what it does not explain, such as a picture in a format that it does not read. */
-const UNEXPLAINED = /request contains an invalid argument/i
+/** What Gemini says of what it does not explain, such as a picture in a format that it does not read; and servers without words. */
+const UNEXPLAINED = /request contains an invalid argument|^bad request|^unprocessable|with status 4(?:00|15|22)/i
 
 const PATH = /\b(?:messages|input|contents)(?:[.[\]]+[\w-]+)+/
 
@@ -38,7 +38,7 @@ export function readItemRefusal({ message, code = '', path = '' }: Refusal): Ite
   if (OF_REASONING.test(text)) return { about: 'reasoning', ...place }
   if (OF_MODEL.test(text)) return { about: 'files' }
   if (OF_FILE.test(text)) return { about: 'file', ...place }
-  return keys || UNEXPLAINED.test(text) ? { about: 'unknown', ...place } : undefined
+  return keys || UNEXPLAINED.test(message) ? { about: 'unknown', ...place } : undefined
 }
 
 function keysIn(text: string): readonly string[] | undefined {
