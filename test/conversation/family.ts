@@ -1,3 +1,4 @@
+import { FEATURES } from '../fixtures/setup.ts'
 import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { mock } from 'node:test'
@@ -116,6 +117,7 @@ export class Family {
         },
       },
       backups: backUpConversation,
+      loop: FEATURES,
       report: (entry) => void this.reports.push(entry),
       ...setup,
     } as Setup

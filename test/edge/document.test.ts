@@ -440,6 +440,7 @@ test('MCP', async () => {
   listener.abort()
   const { status, headers } = stream
   await take('GET /mcp', new Response(`${text.split('\n\n').slice(0, -1).join('\n\n')}\n\n`, { status, headers }))
+  await ask('GET /mcp', 400, { headers: { accept: 'text/event-stream', 'last-event-id': 'of-nobody' } })
   for (const path of ['', '/mcp']) await ask(`GET /.well-known/oauth-protected-resource${path}`, 200)
 })
 

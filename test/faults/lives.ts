@@ -1,3 +1,4 @@
+import { FEATURES } from '../fixtures/setup.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
@@ -116,7 +117,7 @@ export class Lives {
   }
 
   #store(): Store {
-    return new Store(memoryStorage(this.#database))
+    return new Store(memoryStorage(this.#database), { features: FEATURES.features })
   }
 
   #hasEnded(): boolean {
@@ -207,6 +208,7 @@ export class Lives {
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       directories: { getByName: () => ({ add: async () => ({ conversations: 1, storedBytes: 0 }) }) },
       report: () => {},
+      loop: FEATURES,
     } as unknown as Setup
   }
 }

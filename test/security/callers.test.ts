@@ -13,7 +13,8 @@ async function run(terms: Partial<ToolDefinition>, options: Omit<ControlledEdgeO
   const edge = controlledEdge({ workers: { TOOL_BANK: [payroll, tool('other')] }, keys: [KEY], ...options })
   const { body } = await edge.as(KEY)('/runs', { json: { input: 'Go' } })
   const last = body.calls.at(-1)
-  return { reached, result: last.error?.code ?? last.content[0].text }
+  const { code, message } = last.error ?? {}
+  return { reached, result: code === 'program_failed' ? message : (code ?? last.content[0].text) }
 }
 
 /** Ways by which a tool joins a run that did not offer it. */

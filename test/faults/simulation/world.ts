@@ -1,3 +1,4 @@
+import { FEATURES } from '../../fixtures/setup.ts'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { mock } from 'node:test'
 import type { Spend } from '../../../src/contract/budget.ts'
@@ -176,13 +177,17 @@ export class World {
   /** What the journal of a run holds. */
   journal(run: string): RunEvent[] {
     if (this.isEmpty()) return []
-    const store = new Store(memoryStorage(this.#database))
+    const store = new Store(memoryStorage(this.#database), { features: FEATURES.features })
     return [...store.events.after(run, 0)].flatMap((row) => row.lines.flatMap((line) => decodeLine(line) ?? []))
   }
 
   /** What the model was sent in a step, as it can be read, without a request that would wake the object. */
   messagesOfStep(runId: string, step: number): readonly Message[] | undefined {
-    const reply = stepRequest(this.#setup(), new Store(memoryStorage(this.#database)), { runId, step })
+    const reply = stepRequest(
+      this.#setup(),
+      new Store(memoryStorage(this.#database), { features: FEATURES.features }),
+      { runId, step },
+    )
     return reply.ok ? reply.request.messages : undefined
   }
 
@@ -310,6 +315,7 @@ export class World {
       directories: { getByName: () => this.#directory },
       reportAddresses: { make: async () => ({ token: 'token' }), read: async () => undefined, filter: undefined },
       report: () => {},
+      loop: FEATURES,
     } as unknown as Setup
   }
 }
