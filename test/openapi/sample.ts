@@ -20,6 +20,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   date: '2024-02-29',
   'date-time': '2024-02-29T12:30:00+02:00',
   time: '12:30:00Z',
+  duration: 'P1DT2H',
   uuid: '6f1d3c1e-9b1a-4c36-8a56-1f0d5f3c2b7a',
   email: 'a+b@example.com',
   uri: 'https://example.com/a?b=c&d=%20#e',
