@@ -23,16 +23,20 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     const message = `JSON is sent as UTF-8, not as "${charset}".`
     throw new Problem({ status: 415, code: 'unsupported_charset', message })
   }
-  const encoding = request.headers.get('content-encoding') ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity') {
-    const message = `Send the body without compression, not as "${encoding}".`
-    throw new Problem({ status: 415, code: 'unsupported_encoding', message })
-  }
+  refuseCompression(request)
   const text = await readText(request, limit)
   if (text.trim() === '') throw malformedBody('There is no body; send a JSON object.')
   const value = parseText(text)
   if (isDeeper(value, MOST_LEVELS)) throw malformedBody(`The body is nested over ${MOST_LEVELS} levels deep.`)
   return value
+}
+
+/** Throws a Problem for a body that is sent with a compression. */
+export function refuseCompression({ headers }: Request): void {
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  if (encoding.toLowerCase() === 'identity') return
+  const message = `Send the body without compression, not as "${encoding}".`
+  throw new Problem({ status: 415, code: 'unsupported_encoding', message })
 }
 
 function parseText(text: string): unknown {

@@ -7,7 +7,7 @@ import { listVar, textVar } from '../contract/vars.ts'
 import type { EdgeEnv } from '../http/context.ts'
 import { countAddress } from '../http/middleware/rate.ts'
 import { Problem } from '../http/problem.ts'
-import { bodyTooLarge } from '../http/request-body.ts'
+import { bodyTooLarge, refuseCompression } from '../http/request-body.ts'
 import type { Surface } from '../http/surface.ts'
 import { conversationStub } from '../http/runs/conversation-stub.ts'
 import { reasonToWithhold } from './answers.ts'
@@ -144,6 +144,7 @@ export function reportSharedSecrets(triggers: Triggers, env: TriggerEnv, report:
 
 /** Reads a request as its service knows it: `EDGE_URL` may name another address than the one it came to. */
 async function readRequest({ req: { raw }, env: { setup } }: Context<EdgeEnv>): Promise<SignedRequest> {
+  refuseCompression(raw)
   const most = setup.config.maxBodyBytes
   const { bytes, isComplete } = await readBody(raw, most)
   if (!isComplete) throw bodyTooLarge(most)

@@ -245,6 +245,13 @@ describe('a scheme', () => {
   })
 })
 
+test('a delivery with a compression is refused, and says so', async () => {
+  const edge = hooked({})
+  const answer = await edge.post('hook', '{}', { 'content-encoding': 'gzip' })
+  expect(answer).toMatchObject({ status: 415, body: { code: 'unsupported_encoding' } })
+  expect(edge.conversations()).toEqual([])
+})
+
 test('a delivery whose service hangs up starts its run', async () => {
   const beginning = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
