@@ -10,6 +10,9 @@ export interface Budget {
   readonly per: 'day' | 'month'
 }
 
+/** How long a request or a run waits for the ledger of a budget, in milliseconds. */
+export const LEDGER_MS = 5000
+
 /** What a budget limits. */
 export const MEASURES = ['tokens', 'cost'] as const
 export type Measure = (typeof MEASURES)[number]

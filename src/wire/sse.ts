@@ -17,6 +17,8 @@ export interface SseResume {
   retryMs?: number
 }
 
+/** How often a stream without events has a comment, so that nothing between takes it for lost, in milliseconds. */
+export const HEARTBEAT_MS = 15_000
 /** The most characters of one event; a longer one is an attack or a defect. */
 const MOST_CHARACTERS = 8 * 1024 * 1024
 

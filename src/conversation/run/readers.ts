@@ -1,8 +1,7 @@
 import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunNews } from '../../contract/event.ts'
-import { burst } from '../../wire/sse.ts'
+import { burst, HEARTBEAT_MS } from '../../wire/sse.ts'
 
-const HEARTBEAT_MS = 15_000
 /** How long a reader who is behind may read nothing before its stream fails. It may reconnect and read on. */
 const MOST_STALL_MS = 30_000
 /** How many bytes are fetched for a reader ahead of its reading. */

@@ -2,12 +2,11 @@ import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { failedProblem, runHeaders, type RunRef, throwIfFailed } from '../runs/start-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
-import { burst } from '../../wire/sse.ts'
+import { burst, HEARTBEAT_MS } from '../../wire/sse.ts'
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { Problem } from '../problem.ts'
 import { encodeEvent } from '../../wire/events.ts'
 
-const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
 const bytes = new TextEncoder()

@@ -1,4 +1,5 @@
 import {
+  LEDGER_MS,
   type Budget,
   type BudgetLease,
   limitedAmounts,
@@ -107,8 +108,6 @@ export async function countSpend(context: EdgeContext, run: string, usage: Usage
 
 /** The most runs that are accepted with one lease. */
 const MOST_RUNS = 16
-/** How long a request waits for the ledger, in milliseconds, and when its caller may come again if it does not answer. */
-const LEDGER_MS = 5000
 /** The most budgets that an isolate holds leases of. */
 const MOST_LEASES = 10_000
 

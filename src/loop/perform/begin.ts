@@ -1,4 +1,4 @@
-import { toAmounts, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
+import { LEDGER_MS, toAmounts, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { removalsOf, type RunRequest } from '../../contract/run.ts'
@@ -106,9 +106,6 @@ function isNearlyUsed(state: RunState, name: Measure): boolean {
   const used = toAmounts(ownUsage(state))[name]
   return used + used / Math.max(1, steps) > (budget?.[name] ?? Infinity)
 }
-
-/** How long a run waits for the ledger, in milliseconds. */
-const LEDGER_MS = 5000
 
 /**
  * Draws shares from the ledger of the key's budget, which is told what the run has used so far. If it does not answer, the
