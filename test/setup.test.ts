@@ -118,6 +118,8 @@ describe('an edge that has a setting, but not the part that reads it,', () => {
     ['DIRECTORY_SHARDS', '2', 'shardedDirectories'],
     ['WEBHOOK_SECRET', 'secret', 'webhooks'],
     ['MEMORY_SUMMARY', 'on', 'summaries'],
+    ['MODEL_WINDOWS', '{ "openai/gpt-4.1": { "contextTokens": 100000 } }', 'contextPlanning'],
+    ['CODE_MODE', 'also', 'codeMode'],
     ['FILE_HOSTS', 'files.example.com', 'linkedFiles'],
   ])('is refused, as with %s', (name, value, part) => {
     const make = () => makeSetup(env({ [name]: value }), { providers: {} })

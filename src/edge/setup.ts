@@ -118,6 +118,8 @@ function requireParts({ env, config }: Services, parts: readonly Part[]): void {
   required('DIRECTORY_SHARDS', config.directoryShards > 1, 'shardedDirectories')
   required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks')
   required('MEMORY_SUMMARY', config.window.summary === true, 'summaries')
+  required('MODEL_WINDOWS', Object.keys(config.modelWindows).length > 0, 'contextPlanning')
+  required('CODE_MODE', config.code !== 'off', 'codeMode')
   required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles')
 }
 
