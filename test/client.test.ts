@@ -259,10 +259,10 @@ describe('a conversation', () => {
         },
       })
       const error = refusal(Array.fromAsync(client.conversation('c').resume('run_1')))
-      let hasEnded = false
-      void error.finally(() => (hasEnded = true))
+      const end = { isReached: false }
+      void error.finally(() => (end.isReached = true))
       // Not all timers of the process: what an earlier test left under way may start one again and again.
-      while (!hasEnded) await vi.advanceTimersByTimeAsync(1000)
+      while (!end.isReached) await vi.advanceTimersByTimeAsync(1000)
       expect(await error).toMatchObject({ code: 'unreachable', status: 0 })
       expect(tries).toBe(8)
     } finally {
