@@ -235,8 +235,8 @@ export interface ChatModel {
 /** Makes the model of a provider that has this name, the part after `provider/`. */
 export interface ModelProvider {
   (name: string): ChatModel
-  /** Asks the provider for the windows of its models, by their names; may reject. Default: it tells none. */
-  readonly windows?: (signal: AbortSignal) => Promise<ReadonlyMap<string, ModelWindow>>
+  /** Asks the provider for the list of its models, and returns it as its API gives it; may reject. Default: it has none. */
+  readonly list?: (signal: AbortSignal) => Promise<unknown>
 }
 
 /** Turns texts into vectors, as a model for embeddings does. Contract: one vector for each text, all of one length. */

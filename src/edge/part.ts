@@ -9,6 +9,7 @@ import type { Translate } from '../search/keyword-index.ts'
 import type { Surface } from '../http/surface.ts'
 import type { TriggerHandlers } from '../triggers/triggers.ts'
 import type { schedulesObject } from '../triggers/schedules.ts'
+import type { ModelWindows } from '../model/windows.ts'
 import type { Env } from './env.ts'
 import type { ProviderFromEnv } from './providers.ts'
 
@@ -80,6 +81,8 @@ export interface Services extends Omit<
   readonly setup: () => Setup
   /** The providers of models, by the part of a model's name before the slash. */
   readonly providers: Readonly<Record<string, ProviderFromEnv>>
+  /** Makes what is known of the context windows of models. Default: nothing is. */
+  readonly makeWindows?: (...known: ConstructorParameters<typeof ModelWindows>) => ModelWindows
   /** Functions around the loop, the first outermost. At first those of the application. */
   readonly hooks: readonly Hook[]
   /** Replacements for parts of the loop. At first those of the application. */

@@ -9,6 +9,7 @@ import { listVar, textVar, type Vars } from '../contract/vars.ts'
 import { backUpConversation } from '../conversation/backup/backup.ts'
 import { modelSummaries } from '../conversation/history.ts'
 import { programs } from '../loop/programs.ts'
+import { ModelWindows } from '../model/windows.ts'
 import { contextPlanner } from '../loop/planning/context-planner.ts'
 import { webhookSender } from '../conversation/run/webhook.ts'
 import { MeteredDirectory } from '../directory/directory.ts'
@@ -116,7 +117,10 @@ export function allParts(): readonly Part[] {
  */
 export const contextPlanning: Part = {
   name: 'contextPlanning',
-  extend: ({ loop }) => ({ loop: { planner: contextPlanner, ...loop } }),
+  extend: ({ loop }) => ({
+    loop: { planner: contextPlanner, ...loop },
+    makeWindows: (...known) => new ModelWindows(...known),
+  }),
 }
 
 /**

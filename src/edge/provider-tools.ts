@@ -64,7 +64,7 @@ export function providerTools(
           const models = fromEnv(vars)
           if (!models) return undefined
           const tellingModels: ModelProvider = (name) => withProviderTools(models(name), { forms: byName, onLeftOut })
-          return Object.assign(tellingModels, models.windows && { windows: models.windows })
+          return Object.assign(tellingModels, models.list && { list: models.list })
         }
       }
       return {

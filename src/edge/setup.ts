@@ -1,4 +1,5 @@
 import { exports } from 'cloudflare:workers'
+import { RUN_OPTIONS } from '../contract/run-options.ts'
 import { rateLimits, rateNames, toolWorkers } from '../contract/vars.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { matches, selectsTool } from '../contract/tool-names.ts'
@@ -92,6 +93,7 @@ function finish(services: Services): Setup {
     storedTools: _storedTools,
     search: _search,
     translate: _translate,
+    makeWindows: _makeWindows,
     ...shared
   } = services
   return {
@@ -119,7 +121,7 @@ function requireParts({ env, config }: Services, parts: readonly Part[]): void {
   required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks')
   required('MEMORY_SUMMARY', config.window.summary === true, 'summaries')
   required('MODEL_WINDOWS', Object.keys(config.modelWindows).length > 0, 'contextPlanning')
-  required('CODE_MODE', config.code !== 'off', 'codeMode')
+  required(RUN_OPTIONS.code.variable, config.code !== 'off', 'codeMode')
   required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles')
 }
 
@@ -139,7 +141,7 @@ function lazySource(make: () => Required<ToolSource>): Required<ToolSource> {
 }
 
 /** Makes the models of the providers that the env has what it takes for. Transient failures are retried. */
-function makeModels({ env, config, secrets, providers, report }: Services): ModelChooser {
+function makeModels({ env, config, secrets, providers, report, makeWindows }: Services): ModelChooser {
   const usable = Object.entries(providers).flatMap(([name, fromEnv]) => {
     const provider = fromEnv(env)
     if (!provider) return []
@@ -147,16 +149,17 @@ function makeModels({ env, config, secrets, providers, report }: Services): Mode
     // A run that may not wait is not served by sparing its provider.
     const gate = config.limits.modelWaitMs > 1 ? new OutageGate() : undefined
     const guarded: ModelProvider = gate ? (model) => gate.guard(clean(model)) : clean
-    const { windows } = provider
-    return [[name, Object.assign((model: string) => retrying(guarded(model)), windows && { windows })] as const]
+    const { list } = provider
+    return [[name, Object.assign((model: string) => retrying(guarded(model)), list && { list })] as const]
   })
+  const models = Object.fromEntries(usable)
   return modelChooser({
-    providers: Object.fromEntries(usable),
+    providers: models,
     defaultModel: config.model,
     allowed: config.models,
     prices: config.prices,
     patience: config.patience,
-    windows: config.modelWindows,
+    windows: makeWindows?.(config.modelWindows, models),
     report,
   })
 }

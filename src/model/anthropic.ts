@@ -8,7 +8,7 @@ import {
 } from '../wire/provider/anthropic/codec.ts'
 import { ANTHROPIC_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, takeHints } from './http-models.ts'
-import { listWindows } from './windows.ts'
+import { listOf } from './model-list.ts'
 import { isObject } from '../contract/json.ts'
 import type { AssistantMessage, Message, Opaque } from '../contract/message.ts'
 import type { Citation } from '../contract/provider-tool.ts'
@@ -74,7 +74,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   })
   const { fetch: send = fetch } = rest
   return Object.assign(continuing(models, joinAnthropic), {
-    windows: (signal: AbortSignal) => listWindows({ url: `${base}/models?limit=1000`, headers, fetch: send }, signal),
+    list: listOf({ url: `${base}/models?limit=1000`, headers, fetch: send }),
   })
 }
 

@@ -1,8 +1,8 @@
-import type { ChatModel, ModelProvider, ModelWindow, Patience } from '../contract/model.ts'
+import type { ChatModel, ModelProvider, Patience } from '../contract/model.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import type { Price } from '../contract/usage.ts'
 import { attempts, failing } from './http-models.ts'
-import { ModelWindows } from './windows.ts'
+import type { ModelWindows } from './windows.ts'
 import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 
 export interface ChooserOptions {
@@ -16,8 +16,8 @@ export interface ChooserOptions {
   readonly prices?: Readonly<Record<string, Price>> | undefined
   /** How long models may be silent, by `provider/name`. Default: as the limits of a run say. */
   readonly patience?: Readonly<Record<string, Patience>> | undefined
-  /** The context windows of models, by `provider/name` or glob. Default: those that providers tell or document. */
-  readonly windows?: Readonly<Record<string, ModelWindow>> | undefined
+  /** What is known of the context windows of models. Default: nothing. */
+  readonly windows?: ModelWindows | undefined
   /** Is told, once in an isolate, what of a tool cannot be said to a model. Default: nobody is. */
   readonly report?: Report | undefined
 }
@@ -33,12 +33,11 @@ export function modelChooser({
   allowed = [],
   prices = {},
   patience = {},
-  windows = {},
+  windows,
   report,
 }: ChooserOptions): ModelChooser {
   const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
-  const knownWindows = new ModelWindows(windows, providers)
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
   const list = () => [...new Set(models)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
 
@@ -50,7 +49,7 @@ export function modelChooser({
     return {
       ...model,
       stream: (request, signal, onRetry) => {
-        knownWindows.ask(providerOf(name))
+        windows?.ask(providerOf(name))
         return attempts(
           () =>
             request.tools.length === 0 || hasTools(model)
@@ -79,12 +78,12 @@ export function modelChooser({
       if (!model) return refuse('model_not_configured', `The model provider "${providerOf(full)}" is not set up.`)
       const price = prices[full]
       const timeouts = patience[full]
-      const window = knownWindows.of(full)
+      const window = windows?.of(full)
       const settings = {
         ...(price && { price }),
         ...(timeouts && { patience: timeouts }),
         ...(window && { window }),
-        learnWindow: (contextTokens: number) => knownWindows.learn(full, contextTokens),
+        learnWindow: (contextTokens: number) => windows?.learn(full, contextTokens),
       }
       return { ok: true, name: full, model: { ...advising(model, full), ...settings } }
     },

@@ -3,7 +3,7 @@ import { geminiAnswers } from '../wire/provider/gemini/answer.ts'
 import { encodeGeminiRequest } from '../wire/provider/gemini/request.ts'
 import { GEMINI_DIALECT } from '../wire/provider/dialects.ts'
 import { postModels, type ServerOptions, withoutSlash } from './http-models.ts'
-import { listWindows } from './windows.ts'
+import { listOf } from './model-list.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
@@ -40,8 +40,5 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     cure: /thinking|response.parts|function calling/i,
     lasts: /support/i,
   })
-  return Object.assign(models, {
-    windows: (signal: AbortSignal) =>
-      listWindows({ url: `${base}/models?pageSize=1000`, headers, fetch: send }, signal),
-  })
+  return Object.assign(models, { list: listOf({ url: `${base}/models?pageSize=1000`, headers, fetch: send }) })
 }

@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { postModels, type ServerOptions, takeHints, withoutSlash } from './http-models.ts'
-import { listWindows } from './windows.ts'
+import { listOf } from './model-list.ts'
 import { dialectOf } from '../wire/provider/dialects.ts'
 import { chatCodec } from '../wire/provider/openai-chat/answer.ts'
 import { encodeChatRequest, forMistral } from '../wire/provider/openai-chat/request.ts'
@@ -58,7 +58,7 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
   return withServer(models, options)
 }
 
-/** Adds the embeddings of the server, and the list of its models, unless it is OpenAI's, which tells no windows. */
+/** Adds the embeddings of the server, and the list of its models, unless it is OpenAI's, which tells nothing of them. */
 function withServer(models: ModelProvider, options: OpenAiOptions): ModelProvider {
   const { url, headers } = serverOptions(options, '')
   const { fetch: send = fetch } = options
@@ -74,9 +74,7 @@ function withServer(models: ModelProvider, options: OpenAiOptions): ModelProvide
       }),
   })
   if (OPENAI.test(`${url()}/`)) return provider
-  return Object.assign(provider, {
-    windows: (signal: AbortSignal) => listWindows({ url: `${url()}/models`, headers, fetch: send }, signal),
-  })
+  return Object.assign(provider, { list: listOf({ url: `${url()}/models`, headers, fetch: send }) })
 }
 
 /** Servers that take `prompt_cache_key`; others may refuse a field that they do not know. */

@@ -1,15 +1,13 @@
 import { matches } from '../contract/tool-names.ts'
-import { isObject, parseJson } from '../contract/json.ts'
+import { isObject } from '../contract/json.ts'
 import type { ModelProvider, ModelWindow } from '../contract/model.ts'
 import { RecentMap } from '../contract/recent-map.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
-import { readText } from './listen.ts'
 
 /** How long a provider may take to list its models, and how soon it is asked again if it gave no list, in milliseconds. */
 const LIST_MS = 5000
 const AGAIN_MS = 10 * 60_000
-/** The most bytes of such a list, and the most models in it. */
-const MOST_BYTES = 2 * 1024 * 1024
+/** The most models in such a list. */
 const MOST_MODELS = 5000
 /** What a list says beyond these bounds is a mistake. */
 const LEAST_TOKENS = 1000
@@ -61,41 +59,27 @@ export class ModelWindows {
    * for the list, and what fails changes nothing.
    */
   ask(provider: string): void {
-    const { windows } = this.#providers[provider] ?? {}
+    const { list } = this.#providers[provider] ?? {}
     const now = Date.now()
-    if (!windows || this.#lists.has(provider) || now - (this.#askedAt.get(provider) ?? -Infinity) < AGAIN_MS) return
+    if (!list || this.#lists.has(provider) || now - (this.#askedAt.get(provider) ?? -Infinity) < AGAIN_MS) return
     this.#askedAt.set(provider, now)
-    withTimeLimit(LIST_MS, windows).then(
-      (list) => void this.#lists.set(provider, list),
-      () => {},
-    )
+    withTimeLimit(LIST_MS, list)
+      .then((body) => void this.#lists.set(provider, windowsIn(body)))
+      .catch(() => {})
   }
-}
-
-/** Where a list is read from. */
-interface ModelList {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly fetch: typeof fetch
 }
 
 /**
  * Returns the windows in the list of models of a server, by the names of the models: that of OpenAI-style APIs and of
- * Anthropic (`data`), of Gemini (`models`), or an array. Servers have fields of their own for them; models without one are
- * left out. Throws an Error if there is no list.
+ * Anthropic (`data`), of Gemini (`models`), or an array, such as the catalogue of Workers AI. Servers have fields of their
+ * own for them; models without one are left out. Throws an Error if it is none.
  */
-export async function listWindows(
-  { url, headers, fetch: send }: ModelList,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, ModelWindow>> {
-  const response = await send(url, { headers: { accept: 'application/json', ...headers }, redirect: 'manual', signal })
-  if (!response.ok) throw new Error(`The server answered ${response.status}`)
-  const body = parseJson(await readText(response, MOST_BYTES))
+export function windowsIn(body: unknown): ReadonlyMap<string, ModelWindow> {
   const list = isObject(body) ? (body['data'] ?? body['models']) : body
   if (!Array.isArray(list)) throw new Error('The server sent no list of models')
   const windows = new Map<string, ModelWindow>()
   for (const model of list.slice(0, MOST_MODELS)) {
-    const window = isObject(model) ? windowIn(model) : undefined
+    const window = isObject(model) ? (windowInCatalogue(model) ?? windowIn(model)) : undefined
     const name = isObject(model) ? nameIn(model) : undefined
     if (!window || name === undefined) continue
     windows.set(name, window)
@@ -111,18 +95,12 @@ function nameIn({ id, name }: Readonly<Record<string, unknown>>): string | undef
   return typeof name === 'string' ? name.replace(/^models\//, '') : undefined
 }
 
-/** Returns the windows in the catalogue of Workers AI, by the names of the models. Throws an Error if it is not a list. */
-export function catalogueWindows(catalogue: unknown): ReadonlyMap<string, ModelWindow> {
-  if (!Array.isArray(catalogue)) throw new Error('Workers AI sent no list of models')
-  const windows = new Map<string, ModelWindow>()
-  for (const model of catalogue.slice(0, MOST_MODELS)) {
-    const { name, properties } = isObject(model) ? model : {}
-    if (typeof name !== 'string' || !Array.isArray(properties) || LISTED_TOO_LONG.test(name)) continue
-    const property = properties.filter(isObject).find((each) => each.property_id === 'context_window')
-    const contextTokens = Number(property?.['value'])
-    if (isTokens(contextTokens)) windows.set(name, { ...documentedWindow(`workers-ai/${name}`), contextTokens })
-  }
-  return windows
+/** Reads the window of a model in the catalogue of Workers AI. */
+function windowInCatalogue({ name, properties }: Readonly<Record<string, unknown>>): ModelWindow | undefined {
+  if (typeof name !== 'string' || !Array.isArray(properties) || LISTED_TOO_LONG.test(name)) return undefined
+  const property = properties.filter(isObject).find((each) => each.property_id === 'context_window')
+  const contextTokens = Number(property?.['value'])
+  return isTokens(contextTokens) ? { ...documentedWindow(`workers-ai/${name}`), contextTokens } : undefined
 }
 
 /** Models that refuse prompts which fit by the catalogue, as of 2026-11. The window that is enforced is documented. */

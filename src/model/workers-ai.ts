@@ -3,7 +3,6 @@ import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts
 import { COMPATIBLE_DIALECT } from '../wire/provider/dialects.ts'
 import { httpModels, withAdditions } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
-import { catalogueWindows } from './windows.ts'
 
 /** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */
 export interface AiBinding {
@@ -69,7 +68,7 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     },
   })
   return Object.assign(models, {
-    windows: async () => catalogueWindows(await binding.models?.({ task: 'Text Generation', per_page: MOST_LISTED })),
+    list: async () => binding.models?.({ task: 'Text Generation', per_page: MOST_LISTED }),
   })
 }
 

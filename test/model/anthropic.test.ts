@@ -1,3 +1,4 @@
+import { windowsIn } from '../../src/model/windows.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { anthropic, type AnthropicOptions } from '../../src/model/anthropic.ts'
@@ -282,7 +283,7 @@ test('the windows of models come from its list, those without a date too', async
     return Response.json({ data, has_more: false })
   }
   const models = anthropic({ baseUrl: 'https://models.example/v1/', apiKey: KEY, fetch: send })
-  expect(Object.fromEntries((await models.windows?.(NEVER)) ?? [])).toEqual({
+  expect(Object.fromEntries(windowsIn(await models.list?.(NEVER)))).toEqual({
     'claude-new': { contextTokens: 1_000_000, outputTokens: 128_000 },
     'claude-old': { contextTokens: 500_000, outputTokens: 64_000 },
     'claude-old-20260201': { contextTokens: 500_000, outputTokens: 64_000 },

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { ALL_CAPABILITIES, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
+import {
+  ALL_CAPABILITIES,
+  type ModelError,
+  type ModelEvent,
+  type ModelProvider,
+  type ModelWindow,
+} from '../../src/contract/model.ts'
 import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
 import { openai } from '../../src/model/openai.ts'
+import { ModelWindows } from '../../src/model/windows.ts'
 import { scripted } from '../fixtures/scripted.ts'
 
 const provider =
@@ -174,8 +181,8 @@ describe('a model without tool support', () => {
 })
 
 describe('the context window of a model', () => {
-  function windowOf(name: string, options: Omit<ChooserOptions, 'providers'> = {}, learnt?: number): unknown {
-    const chooser = modelChooser({ providers, defaultModel: name, ...options })
+  function windowOf(name: string, known: Readonly<Record<string, ModelWindow>> = {}, learnt?: number): unknown {
+    const chooser = modelChooser({ providers, defaultModel: name, windows: new ModelWindows(known, providers) })
     const first = chooser.resolve()
     if (learnt !== undefined && first.ok) first.model.learnWindow?.(learnt)
     const second = chooser.resolve()
@@ -197,8 +204,8 @@ describe('the context window of a model', () => {
       'openai/gpt-4o': { contextTokens: 64_000 },
       'openai/*': { contextTokens: 8000, outputTokens: 500 },
     }
-    expect(windowOf('openai/gpt-4o', { windows }, 100_000)).toEqual({ contextTokens: 64_000 })
-    expect(windowOf('openai/other', { windows })).toEqual({ contextTokens: 8000, outputTokens: 500 })
+    expect(windowOf('openai/gpt-4o', windows, 100_000)).toEqual({ contextTokens: 64_000 })
+    expect(windowOf('openai/other', windows)).toEqual({ contextTokens: 8000, outputTokens: 500 })
   })
 })
 
@@ -214,7 +221,10 @@ describe('the windows in the list of models of a server', () => {
   const NAMES = LIST.map(({ id }) => `own/${id}`)
 
   /** An edge's models, at a server that answers a request for its list as this says. */
-  function serverWith(answer: (signal: AbortSignal) => Promise<Response>, windows?: ChooserOptions['windows']) {
+  function serverWith(
+    answer: (signal: AbortSignal) => Promise<Response>,
+    known: Readonly<Record<string, ModelWindow>> = {},
+  ) {
     const lines: string[] = []
     const send = async (url: string, { method = 'GET', signal }: RequestInit) => {
       lines.push(`${method} ${url}`)
@@ -222,7 +232,8 @@ describe('the windows in the list of models of a server', () => {
       return Response.json({ choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }] })
     }
     const own = openai({ provider: 'own', baseUrl: 'https://models.example/v1', fetch: send as typeof fetch })
-    const chooser = modelChooser({ providers: { own }, allowed: ['own/*'], ...(windows && { windows }) })
+    const windows = new ModelWindows(known, { own })
+    const chooser = modelChooser({ providers: { own }, allowed: ['own/*'], windows })
     const model = (name: string) => {
       const chosen = chooser.resolve(name)
       if (!chosen.ok) throw new Error(chosen.message)

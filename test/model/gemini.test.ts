@@ -1,3 +1,4 @@
+import { windowsIn } from '../../src/model/windows.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
@@ -229,7 +230,7 @@ test('the windows of models come from its list', async () => {
     return Response.json({ models, nextPageToken: '' })
   }
   const models = gemini({ baseUrl: 'https://models.example/v1beta/', apiKey: KEY, fetch: send })
-  expect(Object.fromEntries((await models.windows?.(NEVER)) ?? [])).toEqual({
+  expect(Object.fromEntries(windowsIn(await models.list?.(NEVER)))).toEqual({
     'gemini-one': { contextTokens: 1_048_576, outputTokens: 65_536 },
     'gemini-two': { contextTokens: 131_072 },
   })

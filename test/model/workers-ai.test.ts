@@ -1,3 +1,4 @@
+import { ModelWindows } from '../../src/model/windows.ts'
 import { describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Usage } from '../../src/contract/usage.ts'
@@ -194,7 +195,9 @@ describe('the windows of models', () => {
   async function windowAfter(name: string, models?: AiBinding['models']): Promise<unknown> {
     const run = () => Promise.resolve(Response.json({ response: 'Hi.' }))
     const provider = workersAi(models ? { run, models } : { run })
-    const chooser = modelChooser({ providers: { 'workers-ai': provider }, defaultModel: `workers-ai/${name}` })
+    const providers = { 'workers-ai': provider }
+    const windows = new ModelWindows({}, providers)
+    const chooser = modelChooser({ providers, defaultModel: `workers-ai/${name}`, windows })
     const first = chooser.resolve()
     if (!first.ok) throw new Error(first.message)
     expect((await gather(first.model)).map(({ type }) => type)).toEqual(['text', 'finish'])
