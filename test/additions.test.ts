@@ -78,16 +78,18 @@ test('a part takes two files of code: its own, and the list of parts, as that of
   ])
 })
 
-test('a surface takes 11 files beside its tests, as AG-UI does', () => {
+test('a surface takes 13 files beside its tests, as AG-UI does', () => {
   // These name the protocols that clients may speak; they list no surfaces.
   const prose = ['README.md', 'docs/README.md', 'docs/agents.md', 'docs/provider-tools.md']
   const files = filesNaming(/\bag-?ui\b/i).filter((path) => !prose.includes(path))
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',
     'docs/parts.md',
+    'docs/run-events.md', // Written by `npm run openapi`.
     'src/cli/document/client-answers.ts',
     'src/cli/document/client-routes.ts',
     'src/cli/document/operation.ts',
+    'src/cli/document/run-events.ts', // Where it is said which file reads its events.
     'src/edge/parts.ts',
     'src/http/openapi.txt', // Written by `npm run openapi`.
     'src/http/surfaces/ag-ui.ts',
