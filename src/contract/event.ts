@@ -18,6 +18,9 @@ import type { RunPlace } from './tool.ts'
  */
 export type RunEventBody = RunFact | RunNews
 
+/** The event of a type. */
+export type EventBody<Type extends RunEventBody['type']> = Extract<RunEventBody, { readonly type: Type }>
+
 /** The events of a run that are stored and replayed; `call.delta` and other news are not. */
 export type RunFact =
   | {

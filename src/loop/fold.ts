@@ -1,5 +1,5 @@
 import { READ_RESULT } from '../contract/tool.ts'
-import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
+import type { CallSettled, EventBody, RunEventBody, RunFinished } from '../contract/event.ts'
 import { withoutUndefined } from '../contract/json.ts'
 import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
@@ -31,7 +31,7 @@ function foldBy<Type extends RunEventBody['type']>(
   folds: Folds,
   type: Type,
   state: RunState,
-  event: Extract<RunEventBody, { readonly type: Type }>,
+  event: EventBody<Type>,
 ): void {
   folds[type]?.(state, event)
 }
@@ -55,7 +55,8 @@ function foldLoop(state: RunState, event: RunEventBody): void {
     case 'step.started':
       return foldStep(state, event)
     case 'step.restarted':
-      return foldRestart(addRefusals(state, event.refusals), event)
+      addRefusals(state, event.refusals)
+      return foldRestart(state, event)
     case 'model.waiting':
       return foldModelWait(state, event)
     case 'provider.call':
@@ -116,7 +117,7 @@ type WaitingCallEvent =
   | ('call.interrupted' | 'call.deferred' | 'call.reported')
 
 /** Applies an event of a call that waits for others, or is sent again. */
-function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): void {
+function foldWaitingCall(state: RunState, event: EventBody<WaitingCallEvent>): void {
   switch (event.type) {
     case 'approval.requested':
       return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
@@ -135,11 +136,11 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
   }
 }
 
-function foldJudgement(state: RunState, event: EventOf<'call.judged'>): void {
+function foldJudgement(state: RunState, event: EventBody<'call.judged'>): void {
   patchCall(state, event.callId, afterJudgement(findCall(state, event.callId), event))
 }
 
-function foldDecision(state: RunState, event: EventOf<'approval.decided'>): void {
+function foldDecision(state: RunState, event: EventBody<'approval.decided'>): void {
   const { callId, decision, reason, arguments: text, input = {} } = event
   const call = findCall(state, callId)
   if (!call) return
@@ -168,7 +169,7 @@ function foldFinished(state: RunState, event: RunFinished): void {
 }
 
 /** Records that a run waits or continues. Time in which it waits for others does not count towards its deadline. */
-function foldWait(state: RunState, event: EventOf<'run.waiting' | 'run.resumed'>): void {
+function foldWait(state: RunState, event: EventBody<'run.waiting' | 'run.resumed'>): void {
   const { at } = event
   if (event.type === 'run.waiting') {
     state.status = 'waiting'
@@ -183,13 +184,13 @@ function foldWait(state: RunState, event: EventOf<'run.waiting' | 'run.resumed'>
   delete state.wait
 }
 
-function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.retried'>): void {
+function foldParking(state: RunState, { type, at }: EventBody<'run.parked' | 'run.retried'>): void {
   if (type === 'run.parked') return void (state.parkedSince = at)
   state.deadline = Math.min(state.deadline + at - (state.parkedSince ?? at), state.request.agent?.until ?? Infinity)
   delete state.parkedSince
 }
 
-function foldReduction(state: RunState, event: EventOf<'context.reduced'>): void {
+function foldReduction(state: RunState, event: EventBody<'context.reduced'>): void {
   const { step, reduction, before, after, because } = event
   state.reduction = reduction
   if (event.tokens) state.tokens = event.tokens
@@ -206,16 +207,14 @@ function describePrompt({ prompts }: RunState, prompt: PromptRecord): void {
   prompts.splice(at < 0 ? prompts.length : at, at < 0 ? 0 : 1, { ...prompts[at], ...prompt })
 }
 
-type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
-
-function foldTools(state: RunState, { tools }: EventOf<'tools.added'>): void {
+function foldTools(state: RunState, { tools }: EventBody<'tools.added'>): void {
   const { offered, added } = state
   const names = tools.map(({ name }) => name).filter((name) => !offered.has(name))
   state.offered = new Map([...offered, ...tools.map((tool) => [tool.name, tool] as const)])
   state.added = new Set([...added, ...names])
 }
 
-function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
+function foldStep(state: RunState, { step, tools }: EventBody<'step.started'>): void {
   state.steps = step
   state.step = {
     step,
@@ -236,14 +235,14 @@ function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): vo
   state.firstTools ??= names.length
 }
 
-function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.restarted'>): void {
+function foldRestart({ step }: RunState, { attempt, because }: EventBody<'step.restarted'>): void {
   if (!step) return
   step.attempt = attempt
   if (step.wait) step.wait = { ms: step.wait.ms, count: step.wait.count, attempts: step.wait.attempts }
   countRestart(step, because)
 }
 
-function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventOf<'model.waiting'>): void {
+function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventBody<'model.waiting'>): void {
   if (!step) return
   const before = step.wait ?? { ms: 0, count: 0, attempts: 0 }
   step.wait = {
@@ -254,7 +253,7 @@ function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventO
   }
 }
 
-function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
+function foldAnswer(state: RunState, event: EventBody<'step.answered'>): void {
   const { step, text, reasoning, finish, usage, roomLeft, tokens, opaque, citations, execution, approvals = [] } = event
   if (tokens) state.tokens = tokens
   const early = [...(state.step?.early ?? [])]
@@ -300,14 +299,14 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
 }
 
 /** A run reads what the provider has found even if the answer is lost: other events may rest on it. */
-function foldProviderCall(state: RunState, event: EventOf<'provider.call'>): void {
+function foldProviderCall(state: RunState, event: EventBody<'provider.call'>): void {
   const { type: _type, step: _step, marks = [], ...call } = event
   for (const mark of marks) state.marks.add(mark)
   if (state.step && marks.length > 0) state.step.marks = [...new Set([...(state.step.marks ?? []), ...marks])]
   state.providerCalls.push(call)
 }
 
-function foldCut(state: RunState, { text = '', reasoning }: EventOf<'answer.cut'>): void {
+function foldCut(state: RunState, { text = '', reasoning }: EventBody<'answer.cut'>): void {
   if (text === '') return
   const { marks } = state.step ?? {}
   state.messages.push(withoutUndefined({ role: 'assistant', content: text, reasoning, marks, wasInterrupted: true }))
@@ -331,7 +330,7 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
   }
 }
 
-function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
+function foldStarted(state: RunState, event: EventBody<'call.started'>): void {
   const { callId, tool, attempt, at, deadline, place, version, arguments: text, isAgent } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.byId.has(callId)) {
@@ -351,7 +350,7 @@ function foldSettled(state: RunState, event: CallSettled): void {
   patchCall(state, event.callId, { status: 'settled', result: event })
 }
 
-function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {
+function foldDeferred(state: RunState, event: EventBody<'call.deferred'>): void {
   const { callId, at, until, poll, state: token, child } = event
   const polling = poll === undefined ? { pollAt: Infinity } : { poll, pollAt: at + poll }
   const later = { until, ...polling, state: token }
@@ -364,7 +363,7 @@ function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {
  */
 function foldUndone(
   { calls, step, request, offered }: RunState,
-  { callId, tool, ok, error, because }: EventOf<'call.undone'>,
+  { callId, tool, ok, error, because }: EventBody<'call.undone'>,
 ): void {
   const call = calls.find((each) => each.callId === callId)
   const failed = step?.byId.get(because)

@@ -1,4 +1,4 @@
-import type { RunFact } from '../contract/event.ts'
+import type { EventBody } from '../contract/event.ts'
 import { innerCallId } from '../contract/id.ts'
 import { mostResultBytes } from '../contract/limits.ts'
 import { contentText, type ToolCall } from '../contract/message.ts'
@@ -47,12 +47,10 @@ export const programs: LoopFeature = {
   perform: runProgram,
 }
 
-type EventOf<Type extends RunFact['type']> = Extract<RunFact, { readonly type: Type }>
-
 type ProgramEvent = 'call.issued' | 'call.suspended' | 'program.woken' | 'program.diverged'
 
 /** Applies an event of a program. */
-function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
+function foldProgram(state: RunState, event: EventBody<ProgramEvent>): void {
   const call = findCall(state, event.type === 'call.issued' ? event.parent : event.callId)
   const { program } = call ?? {}
   if (!call || !program || !state.step) return

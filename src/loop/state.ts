@@ -7,7 +7,7 @@ import type { ContextReduction, TokenCount } from '../contract/context.ts'
 import type { InputNeeds } from '../contract/input.ts'
 import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
+import type { CallSettled, EventBody, RunEventBody, RunFinished } from '../contract/event.ts'
 import type { DataMark, MadeCall, Message, PartRefusal, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import type { ProviderCall } from '../contract/provider-tool.ts'
@@ -160,10 +160,8 @@ interface Answer {
   readonly execution?: RunRequest['execution']
 }
 
-type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { readonly type: Type }>
-
 /** What facts change, by their types. */
-export type Folds = { readonly [Type in RunEventBody['type']]?: (state: RunState, event: EventOf<Type>) => void }
+export type Folds = { readonly [Type in RunEventBody['type']]?: (state: RunState, event: EventBody<Type>) => void }
 
 /** What a feature of the loop adds to the state of a run, and decides by it. */
 export interface FeatureRules {

@@ -52,10 +52,9 @@ function noteOf({ type, mediaType }: ItemPart, { reason }: PartRefusal): string 
   return `[${type}: ${mediaType}, left out, since the server of the model refused it: ${reason}]`
 }
 
-/** Adds parts of messages that the server of the model has refused. Returns the state. */
-export function addRefusals(state: RunState, refusals: readonly PartRefusal[] = []): RunState {
-  if (refusals.length === 0) return state
+/** Adds parts of messages that the server of the model has refused. */
+export function addRefusals(state: RunState, refusals: readonly PartRefusal[] = []): void {
+  if (refusals.length === 0) return
   state.refusals = [...state.refusals, ...refusals]
   if (state.step) state.step.refusalCount = (state.step.refusalCount ?? 0) + 1
-  return state
 }
