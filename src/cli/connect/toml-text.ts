@@ -1,37 +1,24 @@
 import { parse, stringify } from 'smol-toml'
 import { isObject } from '../../contract/json.ts'
+import { type TomlTable, tomlTables, tomlTitle } from '../../contract/toml-tables.ts'
 
 /** Returns the text of a TOML file with the members in it. All other text stays as it is. */
 export function mergeTomlText(text: string, content: Readonly<Record<string, unknown>>): string {
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   let lines = text.trim() === '' ? [] : text.trimEnd().split(/\r?\n/)
-  for (const { path, entries } of tablesOf([], content)) lines = withTable(lines, path, entries)
+  for (const { path, entries } of tomlTables(content)) lines = withTable(lines, path, entries)
   return `${lines.join(newline)}${newline}`
-}
-
-interface Table {
-  readonly path: readonly string[]
-  readonly entries: Readonly<Record<string, unknown>>
-}
-
-/** The tables of an object that have members of their own, the outermost first. */
-function tablesOf(path: readonly string[], value: Readonly<Record<string, unknown>>): Table[] {
-  const inner = Object.entries(value).flatMap(([name, member]) => (isObject(member) ? [{ name, member }] : []))
-  const entries = Object.fromEntries(Object.entries(value).filter(([, member]) => !isObject(member)))
-  const own = Object.keys(entries).length > 0 ? [{ path, entries }] : []
-  return [...own, ...inner.flatMap(({ name, member }) => tablesOf([...path, name], member))]
 }
 
 /** A line with one value that ends on it, and perhaps a comment. */
 const ENTRY = /^(\s*[^=#]+=\s*)("(?:\\.|[^"\\])*"|'[^']*'|[\w.+-]+)(\s*(?:#.*)?)$/
 
-function withTable(lines: readonly string[], path: readonly string[], entries: Table['entries']): string[] {
+function withTable(lines: readonly string[], path: readonly string[], entries: TomlTable['entries']): string[] {
   const wanted = JSON.stringify(path)
   const header = path.length === 0 ? -1 : lines.findIndex((line) => JSON.stringify(headerOf(line)) === wanted)
   const written = Object.entries(entries).map(([name, value]) => [name, stringify({ [name]: value }).trim()] as const)
   if (header < 0 && path.length > 0) {
-    const title = `[${path.map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))).join('.')}]`
-    return [...lines, ...(lines.length > 0 ? [''] : []), title, ...written.map(([, line]) => line)]
+    return [...lines, ...(lines.length > 0 ? [''] : []), tomlTitle(path), ...written.map(([, line]) => line)]
   }
   const next = lines.findIndex((line, at) => at > header && /^\s*\[/.test(line) && headerOf(line) !== undefined)
   const table = lines.slice(header + 1, next < 0 ? lines.length : next)

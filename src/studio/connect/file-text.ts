@@ -1,22 +1,17 @@
 import type { FileSetting } from '../../contract/applications.ts'
 import { isObject } from '../../contract/json.ts'
+import { type TomlTable, tomlTables, tomlTitle } from '../../contract/toml-tables.ts'
 
 /** Returns the text of a file that holds a setting alone, in the format of its extension. */
 export function textOfFile({ path, content }: FileSetting): string {
-  if (path.endsWith('.toml')) return `${tablesOf(content, []).join('\n\n')}\n`
+  if (path.endsWith('.toml')) return `${tomlTables(content).map(tomlText).join('\n\n')}\n`
   if (path.endsWith('.yaml')) return `${yamlOf(content, '').trimStart()}\n`
   return `${JSON.stringify(content, null, 2)}\n`
 }
 
-/** The tables of an object in TOML, the outermost first. */
-function tablesOf(content: FileSetting['content'], path: readonly string[]): string[] {
-  const entries = Object.entries(content)
-  const lines = entries.flatMap(([name, value]) => (isObject(value) ? [] : [`${name} = ${JSON.stringify(value)}`]))
-  const head = path.length > 0 ? [`[${path.join('.')}]`] : []
-  return [
-    ...(lines.length > 0 ? [[...head, ...lines].join('\n')] : []),
-    ...entries.flatMap(([name, value]) => (isObject(value) ? tablesOf(value, [...path, name]) : [])),
-  ]
+function tomlText({ path, entries }: TomlTable): string {
+  const lines = Object.entries(entries).map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+  return [...(path.length > 0 ? [tomlTitle(path)] : []), ...lines].join('\n')
 }
 
 /** A value in YAML, as it stands after the colon of its name. */
